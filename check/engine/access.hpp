@@ -1,7 +1,7 @@
 /// The operations that instrumented atomics, cells, fences and threads pass to the engine.
 ///
-/// Part: check (engine). Used by: only the instrumented headers of this folder. Outside an execution (during
-/// static initialization, or in the driver), the operations act on plain memory.
+/// Part: check (engine). Used by: the instrumented headers of this folder. Outside an execution, the
+/// operations access plain memory. This is the case during static initialization and in the driver.
 #pragma once
 
 #include <atomic> // for memory_order only
@@ -36,8 +36,8 @@ enum class arithmetic : std::uint8_t {
 };
 [[nodiscard]] std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand) noexcept;
 
-/// The object at `at` begins or ends its lifetime. Objects with constant initialization are registered at
-/// their first use.
+/// Records that the lifetime of the object at `at` begins or ends. An object with constant initialization is
+/// registered at its first use.
 void born(const void* at, bool is_atomic) noexcept;
 void died(const void* at, const site& where) noexcept;
 
@@ -48,8 +48,8 @@ std::uint64_t modify(void* at, unsigned size, arithmetic what, std::uint64_t ope
 bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uint64_t desired, order success,
                       order failure, bool weak, const site& where) noexcept;
 
-/// A plain access to a cell. Fails the execution if it conflicts with an access of another thread and nothing
-/// orders the two. The cell itself reads or writes the data.
+/// Checks a plain access to a cell. Fails the execution if the access conflicts with an unordered access of
+/// another thread. The cell itself reads or writes the data.
 void cell_read(const void* at, const site& where) noexcept;
 void cell_write(const void* at, const site& where) noexcept;
 
@@ -66,35 +66,37 @@ wait_result wait_on(const void* at, unsigned size, std::uint64_t expected, std::
                     const site& where) noexcept;
 int wake(const void* at, unsigned count, const site& where, std::string_view called = "futex_wake") noexcept;
 
-/// A mutex is a word of 4 bytes that is 0 while the mutex is free. Its memory orders are not mutated.
+/// Locks or unlocks a mutex. A mutex is a word of 4 bytes that is 0 while the mutex is free. The mutants do
+/// not change the memory orders of these functions.
 void lock(void* mutex, const site& where) noexcept;
 bool try_lock(void* mutex, const site& where) noexcept;
 void unlock(void* mutex, const site& where) noexcept;
-/// A wait of a condition variable. The thread enters the queue of `condition` before it unlocks `mutex`. It
-/// locks `mutex` again before it returns. wake() notifies it.
+/// Waits for a condition variable. The thread enters the queue of `condition` before it unlocks `mutex`. The
+/// thread locks `mutex` again before the function returns. wake() wakes the waiting thread.
 wait_result wait_unlocked(const void* condition, void* mutex, std::uint64_t deadline,
                           const site& where) noexcept;
 
 /// The beginning and the end of a call_once(). `flag` is a word of 4 bytes that is 0 initially.
-[[nodiscard]] bool once_begins(void* flag) noexcept; ///< true: the caller must make the call
-void once_ends(void* flag, bool is_done) noexcept;   ///< is_done is false if the call threw
+[[nodiscard]] bool once_begins(void* flag) noexcept; ///< Returns true if the caller must make the call.
+void once_ends(void* flag, bool is_done) noexcept;   ///< `is_done` is false if the call threw.
 
 /// Starts `run(argument)` as a new thread of the model and returns its number.
 unsigned start_thread(void (*run)(void*), void* argument, const site& where);
 void join_thread(unsigned number, const site& where);
 [[nodiscard]] unsigned current_thread() noexcept;
 
-/// The calling thread waits for a change by another thread. If `may_be_bounded`, its loop may also give up.
+/// Called in a loop that waits for a change by another thread. If `may_be_bounded` is true, the loop may also
+/// give up.
 void spin(bool may_be_bounded, const site& where) noexcept;
 
-/// Returns the virtual time in ns. It advances when threads spin and when waits time out.
+/// Returns the virtual time in ns. The virtual time advances when threads spin and when waits time out.
 [[nodiscard]] std::uint64_t time_ns() noexcept;
 
-/// Returns the calling thread's object for `key`. `make` creates it at the first use.
+/// Returns the calling thread's object for `key`. `make` creates the object at the first use.
 [[nodiscard]] void* thread_local_object(const void* key, std::size_t size, std::size_t alignment,
                                         void (*make)(void*)) noexcept;
 
-/// Returns whether the mutant `name` is being tried. Also registers the name.
+/// Returns whether the mutant `name` is switched on. Also registers the name.
 [[nodiscard]] bool mutant_active(const char* name) noexcept;
 
 } // namespace ekiden::check

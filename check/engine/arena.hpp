@@ -1,8 +1,8 @@
-/// Memory of one execution: a bump allocator for the engine's records, and a tracked heap for the model.
+/// The memory of one execution: a bump allocator for the engine's records, and a tracked heap for the model.
 ///
-/// Part: check (engine). All of it is dropped between executions, so that an execution can be abandoned at
-/// any point. Freed blocks of the model's heap are poisoned. They are not reused within an execution, so that
-/// late accesses are detected.
+/// Part: check (engine). The engine drops all of this memory between executions, so an execution can be
+/// abandoned at any point. Freed blocks of the model's heap are poisoned. A freed block is not reused within
+/// the same execution, so that later accesses to the block are detected.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace ekiden::check {
 
-/// Memory for the engine's records. It runs no destructors and is not zeroed.
+/// Memory for the engine's records. The memory is not zeroed, and no destructors of the records run.
 class bump {
 public:
     explicit bump(std::size_t capacity);
@@ -19,7 +19,7 @@ public:
     bump(const bump&) = delete;
     bump& operator=(const bump&) = delete;
 
-    /// Returns null if it is full.
+    /// Returns null if no memory is left.
     void* allocate(std::size_t size, std::size_t alignment) noexcept;
     void reset() noexcept { used_ = 0; }
     [[nodiscard]] bool contains(const void* at) const noexcept {
@@ -51,7 +51,7 @@ public:
 
     void reset() noexcept;
     void* allocate(std::size_t size, std::size_t alignment, unsigned thread) noexcept;
-    /// Returns false if `at` is not a live block (freed twice, or never allocated).
+    /// Returns false if `at` is not a live block, because it was freed before or never allocated.
     [[nodiscard]] bool release(void* at) noexcept;
     [[nodiscard]] bool contains(const void* at) const noexcept { return memory_.contains(at); }
     /// Returns whether `at` lies in a freed block.
@@ -61,9 +61,10 @@ public:
     }
     [[nodiscard]] std::size_t live() const noexcept { return live_; }
     [[nodiscard]] const block* find(const void* at) const noexcept;
-    /// Returns false if `b` is not live or is marked already.
+    /// Returns false if `b` is not live or is already marked.
     bool mark(const block& b) noexcept;
-    [[nodiscard]] const block* first_unmarked() const noexcept; ///< of the live blocks
+    /// Returns the first live block that is not marked, or null if there is none.
+    [[nodiscard]] const block* first_unmarked() const noexcept;
 
 private:
     static constexpr std::size_t granule = 16;
@@ -71,7 +72,7 @@ private:
     bump memory_;
     std::vector<block> blocks_; // in order of their addresses
     std::vector<std::uint64_t> freed_;
-    std::size_t highest_ = 0; // the number of units that may have a freed bit
+    std::size_t highest_ = 0; // number of units that may have a set bit in freed_
     std::size_t live_ = 0;
 };
 

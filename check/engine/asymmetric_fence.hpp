@@ -1,4 +1,5 @@
-/// sys::fence_light and sys::fence_heavy of the checking build. They order only what the pair promises.
+/// sys::fence_light and sys::fence_heavy of the checking build. The two fences give only the ordering that
+/// the pair of fences guarantees.
 ///
 /// Part: check (engine). Included by src/ekiden/sys/asymmetric_fence.hpp when EKIDEN_CHECKING is set.
 #pragma once
@@ -8,7 +9,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// The checker checks the weaker one of the two implementations.
+/// True, because the checker uses the weaker of the two implementations.
 inline constexpr bool has_asymmetric_fence = true;
 
 inline void fence_light(std::source_location where = std::source_location::current()) noexcept {

@@ -1,7 +1,8 @@
 /// sys::atomic, sys::cell and sys::fence of the checking build.
 ///
-/// Part: check (engine). Included by src/ekiden/sys/atomic.hpp when EKIDEN_CHECKING is set. An object has the
-/// size and alignment of its value. The engine finds its own data about the object by the address.
+/// Part: check (engine). Included by src/ekiden/sys/atomic.hpp when EKIDEN_CHECKING is set. An atomic object
+/// has the same size and alignment as its value. The engine finds its own data about the object by the
+/// object's address.
 #pragma once
 
 #include <check/engine/access.hpp>
@@ -104,7 +105,8 @@ private:
 
     void* place() volatile noexcept { return const_cast<T*>(&value_); }
     const void* place() const volatile noexcept { return const_cast<const T*>(&value_); }
-    /// compare_exchange does not compare padding if the compiler can clear it, like in the standard library.
+    /// Clears the padding of `value` if the compiler can do so. Then compare_exchange does not compare
+    /// padding, like in the standard library.
     static void clear_padding(T& value) noexcept {
 #if __has_builtin(__builtin_clear_padding)
         __builtin_clear_padding(&value);
@@ -147,7 +149,7 @@ private:
     alignas(sizeof(T) == 8 || sizeof(T) == 4 || sizeof(T) == 2 ? sizeof(T) : alignof(T)) T value_;
 };
 
-/// Plain data whose accesses the checker checks: see src/ekiden/sys/atomic.hpp.
+/// Plain data whose accesses are checked: see src/ekiden/sys/atomic.hpp.
 template <class T>
 class cell {
     using site = std::source_location;

@@ -1,4 +1,5 @@
-/// sys::clock of the checking build: virtual time, which advances when threads spin and when waits time out.
+/// sys::clock of the checking build. It shows virtual time, which advances when threads spin and when waits
+/// time out.
 ///
 /// Part: check (engine). Included by src/ekiden/sys/clock.hpp when EKIDEN_CHECKING is set.
 #pragma once

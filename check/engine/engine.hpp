@@ -1,7 +1,8 @@
 /// The state of the checker: one execution of one model, and the choices that lead through it.
 ///
-/// Part: check (engine), private. Everything here lies in one heap object. An execution accesses it only
-/// through this code. So restoring the model's static storage does not affect it.
+/// Part: check (engine), private. All data of the engine is in one heap object. An execution accesses this
+/// object only through the engine's code. So restoring the model's static variables does not affect the
+/// engine.
 ///
 /// memory.cpp: which values a load may return, and where a store may go.   scheduler.cpp: which thread is
 /// next. sync.cpp: futexes, threads, clock.   execution.cpp: one execution.   explorer.cpp: all executions.
@@ -26,18 +27,19 @@ namespace ekiden::check {
 
 inline constexpr std::uint16_t no_location = 0xFFFF;
 inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
-inline constexpr std::uint8_t nobody = 0xFF; // the creator of objects that existed before the execution began
+// stands for the creator of objects that existed before the execution began
+inline constexpr std::uint8_t nobody = 0xFF;
 
 /// One value in the modification order of a location.
 struct message {
     std::uint64_t value;
     carried_view carried;
-    std::uint32_t event;   // index in the trace, if one is recorded
-    std::uint16_t created; // number of its creation within the location, in order of execution
+    std::uint32_t event;   // index of the store in the trace, if a trace is recorded
+    std::uint16_t created; // number of this message within the location, in the order of execution
     std::uint8_t thread;
-    stamp cause[max_threads]; // see model_thread
+    stamp cause[max_threads]; // see `cause` in model_thread
     effects kept;             // the loads that no machine reorders with this store
-    bool modifies;            // written by a read-modify-write of the previous message
+    bool modifies;            // whether a read-modify-write of the previous message wrote this message
 };
 
 /// An atomic object that has been accessed.
@@ -49,10 +51,10 @@ struct location {
     std::uint16_t id;
     std::uint8_t size;
     bool dead;
-    stamp woken;                 // the newest position that a caller of futex_wake had seen
+    stamp woken;                 // the newest position that any caller of futex_wake had seen
     stamp accessed[max_threads]; // the epoch of each thread's last access
     stamp loaded[max_threads];   // the epoch of each thread's last load; 0 if there is none
-    bool acquired[max_threads];  // whether that load acquires
+    bool acquired[max_threads];  // whether the last load of each thread is an acquire
 };
 
 /// A cell that has been accessed.
@@ -65,9 +67,9 @@ struct plain {
 /// The engine's data about an address that holds an atomic or a cell.
 struct object {
     const void* address;
-    void* record; // location or plain; null until the first access
+    void* record; // points to a location or a plain; null until the first access
     std::uint32_t execution;
-    stamp epoch; // of the creator, when the object was created
+    stamp epoch; // epoch of the creator when the object was created
     std::uint8_t creator;
     bool is_atomic;
     bool dead;
@@ -88,33 +90,34 @@ enum class status : std::uint8_t { runnable, waiting, joining, finished };
 struct model_thread {
     context where;
     std::unique_ptr<stack> memory;
-    view current;  // what the thread has seen
-    view acquired; // what its relaxed loads have read, for a later acquire fence
-    view released; // what it had seen at its last release fence
-    view lit;      // what it had seen at its last light fence
+    view current;  // everything that the thread has seen
+    view acquired; // the views that its relaxed loads have read, for a later acquire fence
+    view released; // everything that the thread had seen at its last release fence
+    view lit;      // everything that the thread had seen at its last light fence
     // Epochs of all operations that this thread's past may depend on, through program order and reads-from of
     // any memory order.
     stamp cause[max_threads];
-    // kept: of these, the loads that every machine completes before this thread's next operation.
-    // kept_by_release: the loads that it completes before the thread's next release or fence. Acquires,
-    // releases and fences keep the order of a load and a later store.
+    // `kept` contains the loads in `cause` that every machine completes before this thread's next operation.
+    // `kept_by_release` contains the loads that every machine completes before this thread's next release or
+    // fence. Acquires, releases and fences preserve the order of a load and a later store.
     effects kept;
     effects kept_by_release;
     stamp fenced; // the epoch of this thread's last fence
     status state;
-    bool asleep;         // was explored at an earlier choice; wakes if its load can read something new
-    bool restricted;     // executes such a load, which may read only new messages
-    bool queued;         // in a futex queue
-    bool spinning;       // until another thread changes a location in `reads`
-    bool changed;        // wrote a new value after its last spin hint
-    bool past_end;       // its exit actions have run
-    std::uint16_t since; // the number of messages of the location when the thread fell asleep
-    // The number of further spin hints at which it may repeat what it has read: see spin().
+    // The search has explored this thread at an earlier choice. It wakes if its load can read a new message.
+    bool asleep;
+    bool restricted;     // The thread has woken for its load, which may read only new messages.
+    bool queued;         // whether the thread is in the queue of a futex
+    bool spinning;       // The thread waits until another thread changes a location in `reads`.
+    bool changed;        // whether the thread wrote a new value after its last spin hint
+    bool past_end;       // whether its exit actions have run
+    std::uint16_t since; // number of messages of the location when the thread fell asleep
+    // The number of further spin hints after which the thread may read the same values again: see spin().
     std::uint16_t repeat;
-    std::array<unsigned, 32> loaded_lines; // the source lines of the last loads
-    unsigned loads; // the number of loads after the last spin hint: the body of the loop while it repeats
+    std::array<unsigned, 32> loaded_lines; // the lines of source code of the last loads
+    unsigned loads; // the number of loads after the last spin hint, that is, in the last round of the loop
     unsigned spin_line;
-    unsigned yields;     // consecutive yields at spin_line
+    unsigned yields;     // number of consecutive yields at spin_line
     unsigned operations; // number of operations that this thread has executed
     unsigned yielded_at; // the value of `operations` at its last yield
     operation pending;
@@ -125,7 +128,7 @@ struct model_thread {
     int priority; // for the random search
     void (*run)(void*);
     void* argument;
-    std::vector<std::uint16_t> reads; // locations that it has read after its last spin hint
+    std::vector<std::uint16_t> reads; // locations that the thread has read after its last spin hint
     std::vector<std::pair<void (*)(void*), void*>> at_exit;
     std::vector<std::pair<const void*, void*>> locals;
     site last_site;
@@ -146,7 +149,7 @@ struct event {
     unsigned line;
 };
 
-/// A place in the sources where a memory order can be weakened.
+/// A place in the source code where a memory order can be weakened.
 struct order_site {
     std::string file;
     unsigned line;
@@ -157,9 +160,9 @@ struct order_site {
     auto operator<=>(const order_site&) const = default;
 };
 
-/// A mutation: another memory order at a site, or a logic mutant by its name.
+/// A deliberate change of the tested code: a different memory order at a site, or a logic mutant with a name.
 struct mutation {
-    std::string name; // the logic mutant; empty for a memory order
+    std::string name; // the name of the logic mutant; empty for a change of a memory order
     order_site at{};
     order becomes{};
     bool removed = false; // whether a fence is removed
@@ -184,7 +187,7 @@ public:
     ending execute(const model& m);
     [[noreturn]] void fail(std::string_view what, const site& where);
     [[noreturn]] void fail_at(std::string_view what, std::string_view file, unsigned line);
-    [[noreturn]] void abandon(); // this execution adds nothing to the search
+    [[noreturn]] void abandon(); // for an execution that adds nothing to the search
     unsigned choose(unsigned count);
     std::uint64_t random() noexcept;
     [[nodiscard]] bool in_statics(const void* at) const noexcept;
@@ -230,7 +233,7 @@ public:
     void finish_thread();
 
     // standard_library.cpp
-    bool begin_once(location& guard); // true: the caller must run the initialization
+    bool begin_once(location& guard); // Returns true if the caller must run the initialization.
     void end_once(location& guard, bool is_made);
     void count_released(const void* at);
     void count_is_zero(const void* at) noexcept;
@@ -248,7 +251,7 @@ public:
     [[nodiscard]] bool watching() const noexcept { return mutate_order || discovering; }
     order mutated(order how, const site& where, const char* what, bool on_failure = false);
 
-    // The search, which the explorer sets up.
+    // The settings of the search. The explorer sets these.
     const model* subject = nullptr;
     std::vector<choice> path;
     std::size_t position = 0;
@@ -272,15 +275,15 @@ public:
         unsigned allowed_ms;
         std::uint32_t execution;
         unsigned steps;
-        unsigned ticks; // since the last step
-    } silence{};        // used by watch.cpp
+        unsigned ticks; // number of ticks since the last step
+    } silence{};        // watch.cpp uses this
 
-    // One execution.
+    // The state of one execution.
     bool active = false; // whether the model's code is running
     std::uint32_t number = 0;
     bool failed = false;
     bool redundant = false;
-    bool limited_here = false; // the bound of preemptions has excluded a choice
+    bool limited_here = false; // whether the bound of preemptions has excluded a choice
     std::array<model_thread, max_threads> threads{};
     unsigned thread_count = 0;
     unsigned running = 0;
@@ -294,8 +297,8 @@ public:
     unsigned lonely = 0; // consecutive spins while all other threads are asleep
     bool clock_used = false;
     std::uint64_t now = 0;
-    view sequential; // positions that seq_cst accesses and fences have seen
-    view heavy;      // positions that heavy fences have seen
+    view sequential; // positions that all seq_cst accesses and fences have seen
+    view heavy;      // positions that all heavy fences have seen
     unsigned location_count = 0;
     std::array<location*, max_locations> locations{};
     context outside;
@@ -358,7 +361,7 @@ extern engine* instance;
 [[nodiscard]] engine& make_engine();
 [[nodiscard]] inline engine& the_engine() { return instance != nullptr ? *instance : make_engine(); }
 
-/// While this object exists, the engine's own code runs, and operator new does not use the model's heap.
+/// A scope in which the engine's own code runs. In this scope, operator new does not use the model's heap.
 struct inside {
     inside() noexcept : e(the_engine()) { e.active = false; }
     ~inside() { e.active = true; }

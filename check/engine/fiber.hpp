@@ -1,7 +1,8 @@
-/// The threads of a model: stacks that take turns on one thread of the operating system.
+/// Fibers, which are the threads of a model. All fibers run on one thread of the operating system, one at a
+/// time.
 ///
 /// Part: check (engine). A switch saves the callee-saved registers and the C++ runtime's record of exceptions
-/// in flight. So a fiber can be left inside a catch block.
+/// in flight. So the engine can switch away from a fiber inside a catch block.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ struct context {
     unsigned uncaught_exceptions = 0;
 };
 
-/// A stack with a guard page below it. Many fibers can use it, one after the other.
+/// A stack with a guard page below it. Several fibers can use the same stack one after another.
 class stack {
 public:
     explicit stack(std::size_t size);

@@ -1,4 +1,4 @@
-/// EKIDEN_MUTANT of the checking build: true while the checker tries the mutant of that name.
+/// EKIDEN_MUTANT of the checking build. The macro is true while the checker tries the mutant of that name.
 ///
 /// Part: check (engine). Included by src/ekiden/sys/mutant.hpp when EKIDEN_CHECKING is set.
 #pragma once

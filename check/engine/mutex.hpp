@@ -1,8 +1,8 @@
-/// mutex, condition_variable and call_once of the checking build, for programs.
+/// mutex, condition_variable and call_once of the checking build, which programs use in their models.
 ///
-/// Part: check (engine). Included by src/ekiden/check/checkable.hpp when EKIDEN_CHECKING is set. The library
-/// has its own locks, which are checked themselves. These locks are primitives of the engine and are assumed
-/// to be correct.
+/// Part: check (engine). Included by src/ekiden/check/checkable.hpp when EKIDEN_CHECKING is set. The locks in
+/// this header are primitives of the engine and are assumed to be correct. In contrast, the checker checks
+/// the library's own locks.
 #pragma once
 
 #include <check/engine/access.hpp>
@@ -19,7 +19,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::checkable {
 
-/// Like std::mutex. Undefined behavior fails the execution.
+/// Like std::mutex. A use that is undefined behavior fails the execution.
 class mutex {
     using site = std::source_location;
     static constexpr unsigned nobody = ~0U;
@@ -74,7 +74,7 @@ private:
     sys::atomic<std::uint32_t> word_{0};
 };
 
-/// Like std::call_once. It has no source location.
+/// Like std::call_once. The checker's report shows no source location for it.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
     if (!check::once_begins(&flag.word_)) return;
@@ -151,10 +151,11 @@ private:
         m.owner_ = check::current_thread();
         return woken;
     }
-    /// The beginning of each call must be ordered before the destruction. A wait may return after it.
+    /// Checks that the beginning of each call is ordered before the destruction. A wait may return after the
+    /// destruction.
     void touch(const site& where) const noexcept { (void)life_.load(std::memory_order_relaxed, where); }
 
-    sys::atomic<std::uint8_t> life_{0}; // never changes; the engine detects its destruction
+    sys::atomic<std::uint8_t> life_{0}; // never changes; it lets the engine detect the destruction
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::checkable

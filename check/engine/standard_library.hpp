@@ -1,16 +1,17 @@
-/// The reference counts of the standard library, as far as the checker must know them. What an owner of a
-/// std::shared_ptr did before it released the pointer happens before the destruction by the last owner.
+/// Tells the checker about reference counts of the standard library. Everything that an owner of a
+/// std::shared_ptr did before its release happens before the destruction by the last owner.
 ///
-/// Part: check (engine). Included first in each source of a program of models (-include). With these two
-/// macros, libstdc++ announces that it releases a count, and that it has seen the count become zero ("Data
-/// Race Hunting" in its manual).
+/// Part: check (engine). The build includes this header first in each source file of a program of models
+/// (-include). libstdc++ calls the first macro before it decrements a count. It calls the second macro when
+/// it has seen the count become zero. The chapter "Data Race Hunting" of the manual of libstdc++ explains
+/// these macros.
 #pragma once
 
 namespace ekiden::check {
 
-/// The calling thread is about to decrement the count at `at`.
+/// Called before the calling thread decrements the count at `at`.
 void count_released(const volatile void* at) noexcept;
-/// The calling thread has decremented the count to zero.
+/// Called after the calling thread has decremented the count to zero.
 void count_is_zero(const volatile void* at) noexcept;
 
 } // namespace ekiden::check

@@ -77,7 +77,7 @@ private:
 [[nodiscard]] inline thread::id this_thread_id() noexcept { return thread::id(check::current_thread()); }
 
 inline void yield(std::source_location where = std::source_location::current()) noexcept {
-    check::spin(false, where); // a loop of yields waits for another thread
+    check::spin(false, where); // The engine assumes that a loop of yields waits for another thread.
 }
 
 template <class T>

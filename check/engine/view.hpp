@@ -1,7 +1,9 @@
-/// What one thread has seen: a position in the modification order of each atomic object, and a vector clock.
+/// A view describes what one thread has seen. It contains a position in the modification order of each atomic
+/// object, and a vector clock.
 ///
-/// Part: check (engine). The clock of a view orders plain accesses (happens-before). Its positions limit what
-/// a load may still return. Both are joined by element-wise maxima, so both lie in one array.
+/// Part: check (engine). The clock of a view defines which plain accesses happen before an operation. The
+/// positions of a view limit which values a load may still return. Two views are joined by element-wise
+/// maxima.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +18,7 @@ inline constexpr unsigned max_locations = 1024;
 
 using stamp = std::uint16_t;
 
-/// Stores the element-wise maxima of the first `count` entries. The compiler vectorizes this.
+/// Stores the element-wise maxima of the first `count` entries in `into`. The compiler vectorizes this loop.
 inline void join_stamps(stamp* __restrict into, const stamp* __restrict from, unsigned count) noexcept {
     for (unsigned i = 0; i < count; ++i) into[i] = into[i] < from[i] ? from[i] : into[i];
 }
@@ -35,7 +37,7 @@ struct view {
         join_stamps(clock, other.clock, max_threads);
         join_stamps(seen, other.seen, locations);
     }
-    /// Joins only the positions. A seq_cst fence passes these on without creating happens-before.
+    /// Joins only the positions. A seq_cst fence passes positions on without a happens-before relation.
     void join_seen(const view& other, unsigned locations) noexcept {
         join_stamps(seen, other.seen, locations);
     }
@@ -45,17 +47,17 @@ struct view {
     }
 };
 
-/// The operations that an operation follows from, as epochs of each thread: see model_thread::kept.
+/// For each thread, the epochs of its latest loads on which an operation depends: see model_thread::kept.
 struct effects {
-    stamp acquiring[max_threads]; // loads that acquire
-    stamp relaxed[max_threads];   // other loads
+    stamp acquiring[max_threads]; // the latest acquire load of each thread
+    stamp relaxed[max_threads];   // the latest other load of each thread
 
     void join(const effects& other) noexcept { join_stamps(acquiring, other.acquiring, 2 * max_threads); }
 };
 static_assert(sizeof(effects) == 2 * max_threads * sizeof(stamp));
 
-/// The view that a message carries. Its length is the number of locations when the message was written.
-/// Entries of later locations count as zero. `data` is null if nothing is carried.
+/// The view that a message carries. `length` is the number of locations that existed when the message was
+/// written. Entries of later locations count as zero. `data` is null if the message carries no view.
 struct carried_view {
     stamp* data = nullptr; // clock[max_threads], then seen[length]
     unsigned length = 0;

@@ -1,14 +1,14 @@
-/// Detects a model that hangs without a call of the engine: in a std::mutex, or in a loop without the
-/// engine's atomics.
+/// Detects a model that hangs without a call of the engine. For example, it may wait for a std::mutex, or run
+/// a loop without the engine's atomics.
 ///
 /// Part: check (engine), private. Used by: explorer.cpp.
 #pragma once
 
 namespace ekiden::check {
 
-/// While this object exists, a wall-clock timer checks whether the running model executes operations. An
-/// execution without any operation for `silence_ms` fails. Only ticks that the process receives count, so a
-/// suspended machine does not count as silence.
+/// While this object exists, a real-time timer checks whether the running model executes operations. An
+/// execution fails if it executes no operation for `silence_ms`. The time is counted in timer ticks that the
+/// process receives. So the time during which the machine is suspended does not count.
 class watch {
 public:
     explicit watch(unsigned silence_ms) noexcept;

@@ -1,6 +1,6 @@
-/// Coroutines, and what they can wait for.
+/// Coroutines, and the operations that coroutines can await.
 ///
-/// Part: async. Used by: programs. Brings in every public header of the part.
+/// Part: async. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/async/async_buffer.hpp>

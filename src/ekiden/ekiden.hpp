@@ -1,4 +1,4 @@
-/// All public headers of the library at once.
+/// Includes all public headers of the library.
 #pragma once
 
 #include <ekiden/async.hpp>

@@ -1,6 +1,6 @@
-/// Executors, strands, and the ways to hand work to them.
+/// Executors and strands, and functions that give tasks to them.
 ///
-/// Part: execution. Used by: programs. Brings in every public header of the part.
+/// Part: execution. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/execution/any_executor.hpp>

@@ -1,6 +1,6 @@
 /// Fork-join: parallel calls, loops and algorithms, and groups of tasks.
 ///
-/// Part: fork. Used by: programs. Brings in every public header of the part.
+/// Part: fork. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>

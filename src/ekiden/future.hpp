@@ -1,6 +1,6 @@
 /// Futures and promises.
 ///
-/// Part: future. Used by: programs. Brings in every public header of the part.
+/// Part: future. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>

@@ -1,6 +1,6 @@
 /// Lanes: tasks of one key run in order, tasks of different keys run in parallel.
 ///
-/// Part: lanes. Used by: programs. Brings in every public header of the part.
+/// Part: lanes. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/lanes/lanes.hpp>

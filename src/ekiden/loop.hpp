@@ -1,6 +1,6 @@
-/// Contexts that threads of the program run.
+/// Contexts whose tasks run in threads of the program.
 ///
-/// Part: loop. Used by: programs. Brings in every public header of the part.
+/// Part: loop. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/loop/loop_context.hpp>

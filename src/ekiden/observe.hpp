@@ -1,6 +1,6 @@
 /// Traces, metrics and logs of requests.
 ///
-/// Part: observe. Used by: programs. Brings in every public header of the part.
+/// Part: observe. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/observe/chrome_trace.hpp>

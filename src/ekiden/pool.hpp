@@ -1,6 +1,6 @@
 /// Thread pools.
 ///
-/// Part: pool. Used by: programs. Brings in every public header of the part.
+/// Part: pool. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/pool/add_metrics.hpp>

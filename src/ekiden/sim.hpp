@@ -1,6 +1,6 @@
-/// Simulations: a program's threads and clock under a seed.
+/// Simulations of a program, in which a seed decides the order of tasks and the time.
 ///
-/// Part: sim. Used by: programs. Brings in every public header of the part.
+/// Part: sim. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/sim/checks.hpp>

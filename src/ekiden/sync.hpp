@@ -1,6 +1,6 @@
 /// Locks, buffers and other objects that threads wait for.
 ///
-/// Part: sync. Used by: programs. Brings in every public header of the part.
+/// Part: sync. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>

@@ -1,6 +1,6 @@
 /// Timers.
 ///
-/// Part: timer. Used by: programs. Brings in every public header of the part.
+/// Part: timer. Used by: programs. Includes every public header of this part.
 #pragma once
 
 #include <ekiden/timer/steady_timer.hpp>

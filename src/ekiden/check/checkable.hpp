@@ -1,10 +1,10 @@
 /// The standard library's atomics, mutex, condition variable and threads, under names that the model checker
 /// can replace.
 ///
-/// Part: check. Used by: programs, for their own lock-free code. In a normal build, the names are the
-/// standard library's own and cost nothing. In a program of models (ekiden_add_model in CMake), they are the
-/// model checker's. So the checker explores the same code unchanged. docs/check-your-own.md explains how to
-/// use them, and what the checker does not check.
+/// Part: check. Used by: programs, for their own lock-free code. In a normal build, these names mean the
+/// standard library's classes and cost nothing. In a program of models (ekiden_add_model in CMake), these
+/// names mean the model checker's classes. So the checker explores the same code unchanged.
+/// docs/check-your-own.md explains how to use these names, and what the checker does not check.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -33,15 +33,15 @@ using std::memory_order_seq_cst;
 
 /// Plain data that one thread at a time may access, with `read()` and `write(value)`. The checker reports
 /// data races (conflicting accesses without an order) and accesses after the destruction. The checker does
-/// not watch other plain data.
+/// not watch plain data outside of cells.
 template <class T>
 using cell = sys::cell<T>;
 
-/// std::chrono::steady_clock. In a model, its time advances when threads wait.
+/// std::chrono::steady_clock. In a model, the time of this clock advances when threads wait.
 using steady_clock = sys::clock;
 
 /// Tells the processor, and the checker, that a loop waits for another thread. In a model, a waiting loop
-/// must call this or this_thread::yield(), or wait on an atomic.
+/// must call spin_hint() or this_thread::yield(), or wait on an atomic.
 using sys::spin_hint;
 
 #if !defined(EKIDEN_CHECKING)
@@ -60,7 +60,7 @@ namespace this_thread = std::this_thread;
 #else
 
 namespace detail {
-/// A value, and the place in the sources where an operator is applied to it.
+/// A value, and the source location at which an operator is applied to the value.
 template <class T>
 struct placed {
     template <class U>
@@ -73,7 +73,7 @@ struct placed {
 } // namespace detail
 
 /// Like std::atomic<T>, for trivially copyable T of at most 8 bytes. The operators ++ and -- and the
-/// conversion report no place in the sources, because the language has no parameter for it.
+/// conversion to T report no source location, because these operators have no parameter for it.
 template <class T>
 class atomic : public sys::atomic<T> {
     using base = sys::atomic<T>;
@@ -84,7 +84,7 @@ public:
     using base::base;
     atomic() noexcept = default;
     atomic(const atomic&) = delete;
-    // Not const: otherwise a number would match both this and operator=(placed)
+    // The parameter is not const, because a number would then match both this operator and operator=(placed).
     atomic& operator=(atomic&) = delete;
 
     operator T() const volatile noexcept { return base::load(); }
@@ -188,7 +188,7 @@ namespace this_thread {
 inline void yield(std::source_location where = std::source_location::current()) noexcept {
     sys::yield(where);
 }
-/// Yields. Takes no time and orders nothing.
+/// Only yields. The call takes no model time and gives no ordering guarantee.
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>&,
                std::source_location where = std::source_location::current()) noexcept {

@@ -1,4 +1,4 @@
-/// The names for models of a program's own lock-free code: EKIDEN_MODEL, check::that, check::choose.
+/// Defines EKIDEN_MODEL, check::that and check::choose, for models of a program's own lock-free code.
 ///
 /// Part: check. Used by: programs of models, which link with ekiden::check. For an example, see
 /// docs/check-your-own.md.

@@ -1,7 +1,7 @@
-/// Checks of a program in a simulation, and marks that a program may contain.
+/// Functions and classes that check a program in a simulation, and marks that a program may contain.
 ///
-/// Part: sim. Used by: tests of programs. All functions may be called outside a simulation. There, marks do
-/// nothing, and a failing check throws std::logic_error.
+/// Part: sim. Used by: tests of programs. All functions may be called outside a simulation. Outside a
+/// simulation, marks do nothing, and a failing check throws std::logic_error.
 #pragma once
 
 #include <ekiden/sim/fault.hpp>
@@ -18,36 +18,38 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 // ---- marks
 
-/// Lets other tasks run at this point of the task. Without points, a task runs as one step. The other tasks
-/// run on the caller's stack, so do not hold a lock that they may acquire. Throws if one of them fails.
+/// Lets other tasks run at this point of the calling task. A task without such points runs as one step. The
+/// other tasks run on the caller's stack. Therefore the caller of point() must not hold a lock that another
+/// task may acquire. Throws if another task fails.
 void point();
 /// Adds a line to the timeline.
 void note(std::string text);
-/// Counts the mark in the report, by name.
+/// Counts in the report that the run has reached the mark with this name.
 void reached(const char* mark);
-/// Returns a number from 0 to `range` - 1, which the seed draws. Returns 0 outside a simulation.
+/// Returns a number from 0 to `range` - 1, which the seed chooses. Returns 0 outside a simulation.
 [[nodiscard]] std::uint32_t choose(std::uint32_t range);
-/// Registers an `action` for the fault `ending`. If that fault is on, the action may be called once, at any
-/// time between two steps. Use it to stop or destroy an object at an unexpected moment. The action must stay
-/// callable until the test returns.
+/// Registers an `action` for the fault `ending`. If that fault is on, the simulation may call the action
+/// once, at any time between two steps. Use such an action to stop or destroy an object at an unexpected
+/// moment. The action must stay callable until the test returns.
 void at_any_time(const char* name, std::function<void()> action);
 
-// ---- checks. A failing check throws an exception that ends the run. Handlers must let it through.
+// ---- checks. A failing check throws an exception that ends the run. A handler must not catch that
+// exception.
 
-/// Fails with the text `what` unless `holds` is true.
+/// Fails with the text `what` if `holds` is false.
 void expect(bool holds, const char* what);
 
-/// Checks that something happens exactly once, such as a reply.
+/// Checks that an event, such as a reply, happens exactly once.
 class exactly_once {
 public:
     explicit exactly_once(std::string name);
-    /// Fails if done() was not called. If the object is destroyed by an exception that leaves the step or the
-    /// test, that exception is the failure instead.
+    /// Fails if done() was not called. An exception may destroy the object while it propagates out of a step
+    /// or out of the test. In that case, the failure is the exception, and not the missing call of done().
     ~exactly_once();
     exactly_once(const exactly_once&) = delete;
     exactly_once& operator=(const exactly_once&) = delete;
 
-    /// Records that it has happened. Fails at the second call.
+    /// Records that the event has happened. Fails at the second call.
     void done();
     [[nodiscard]] bool is_done() const noexcept { return is_done_; }
 
@@ -71,7 +73,8 @@ private:
     std::map<Key, std::int64_t> last_;
 };
 
-/// A member that detects uses of its object after the destruction, even if the memory is still intact.
+/// A data member that detects uses of its object after the object's destruction. The detection works even if
+/// the memory of the object still has its old content.
 class life {
     struct state {
         std::string name;
@@ -84,10 +87,11 @@ public:
     life(const life&) = delete;
     life& operator=(const life&) = delete;
 
-    /// A handler keeps it together with its pointer to the object.
+    /// Tells a handler whether the object still exists. The handler stores the watch beside its pointer to
+    /// the object.
     class watch {
     public:
-        /// Fails if the object has been destroyed. Call it before each use of the object.
+        /// Fails if the object has been destroyed. Call this function before each use of the object.
         void expect_alive() const;
 
     private:

@@ -1,5 +1,5 @@
-/// Runs a test with many seeds and reports failures. Each seed is a schedule. A report contains the seed, the
-/// steps, and the way to repeat them.
+/// Runs a test with many seeds and reports failures. Each seed selects a schedule. A report contains the
+/// seed, the steps of the failing run, and the call that repeats the run.
 ///
 /// Part: sim. Used by: tests of programs. The guide: docs/simulation.md.
 #pragma once
@@ -15,12 +15,13 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// A test: a callable that receives the first context.
+/// A test is a callable that receives the first context of a simulation.
 ///
-/// It creates the objects under test, calls run() of the context, and checks the results. Its objects are
-/// destroyed when it returns. It is called once for each run, in its own thread, and must do the same each
-/// time. So it must not depend on static state of earlier runs, on real time, or on numbers derived from
-/// addresses. An exception that leaves it is a failure.
+/// The test creates the objects that it checks, calls run() of the context, and checks the results. The test
+/// destroys its objects before it returns. The explorer calls the test once for each run, in a separate
+/// thread. The test must do the same in each run. So the test must not depend on static state of earlier
+/// runs, on real time, or on numbers derived from addresses. If the test throws an exception, that is a
+/// failure.
 template <class F>
 concept simulated_test = std::invocable<F&, sim_context&>;
 
@@ -53,12 +54,12 @@ private:
 
 } // namespace detail
 
-/// Runs seeds until one fails, then shrinks the failing run and prints it. Seed 0 is the dull run: nothing
-/// unusual happens in it. Seeds beyond 2^64 - 1 do not exist and are not run.
+/// Runs the test with one seed after another until a run fails. Then shrinks the failing run and prints it.
+/// Seed 0 is the dull run, in which nothing unusual happens. The largest seed is 2^64 - 1.
 ///
 /// Returns the findings. Throws std::invalid_argument for an option that is out of range, std::system_error
-/// if the system refuses to start a thread, and std::bad_alloc. If one of these happens after a failure was
-/// found, the failure is returned instead.
+/// if the system refuses to start a thread, and std::bad_alloc. If such an error occurs after a run has
+/// failed, explore() stops shrinking and returns the failure.
 template <simulated_test F>
 [[nodiscard]] report explore(const options& chosen, F&& test) {
     return detail::explore(chosen, detail::test_reference(test));
@@ -70,14 +71,14 @@ template <simulated_test F>
     return detail::explore(chosen, detail::test_reference(test));
 }
 
-/// Runs all schedules that differ from the dull one in at most `bound` choices, without faults. Runs at most
-/// options::seeds of them. report::is_complete says whether all of them were run. Throws whatever explore()
-/// throws.
+/// Runs all schedules that differ from the dull run in at most `bound` choices, without faults. The number of
+/// runs is limited by options::seeds. report::is_complete says whether all these schedules were run. Throws
+/// the same exceptions as explore().
 template <simulated_test F>
 [[nodiscard]] report explore_all(unsigned bound, F&& test, const options& chosen) {
     return detail::explore_all(chosen, bound, detail::test_reference(test));
 }
-/// Like the function above, with at most 100,000 schedules.
+/// Like the function above, but runs at most 100,000 schedules.
 template <simulated_test F>
 [[nodiscard]] report explore_all(unsigned bound, F&& test) {
     options chosen;
@@ -86,7 +87,7 @@ template <simulated_test F>
 }
 
 /// Repeats the run that `tape` describes. `tape` is the text in report::replay. Throws std::invalid_argument
-/// if it is not such a text. Otherwise throws whatever explore() throws.
+/// if `tape` is no such text. Also throws the same exceptions as explore().
 template <simulated_test F>
 [[nodiscard]] report replay(std::string_view tape, F&& test, const options& chosen = {}) {
     return detail::replay(tape, chosen, detail::test_reference(test));

@@ -1,6 +1,6 @@
 /// The faults that a simulation can inject.
 ///
-/// Part: sim. Used by: tests of programs; programs, which mark where a fault may occur.
+/// Part: sim. Used by: tests of programs, programs that mark where a fault may occur.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -14,16 +14,17 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// The kinds of faults. A test allows some. Each seed draws which of them are on, and their rates.
+/// The kinds of faults. A test allows some kinds. Each seed draws which of the allowed kinds are on, and how
+/// often each kind occurs.
 enum class fault : std::uint8_t {
-    late_task,  ///< a ready task begins later
-    late_timer, ///< the handler of a timer begins later
-    throwing,   ///< may_throw() throws, may_fail() returns true
-    ending,     ///< an action of at_any_time() is called at an unexpected moment
-    allocation, ///< a post, sim::allocator or allocation_point() throws std::bad_alloc
-    link_delay, ///< a message takes longer; messages of other connections overtake it
-    link_drop,  ///< a message is lost
-    link_cut,   ///< a connection breaks
+    late_task,  ///< A ready task begins later.
+    late_timer, ///< The handler of a timer begins later.
+    throwing,   ///< may_throw() throws, and may_fail() returns true.
+    ending,     ///< An action of at_any_time() is called at an unexpected moment.
+    allocation, ///< A post, sim::allocator or allocation_point() throws std::bad_alloc.
+    link_delay, ///< A message takes longer, so messages of other connections overtake it.
+    link_drop,  ///< A message is lost.
+    link_cut,   ///< A connection breaks.
 };
 /// The number of kinds.
 inline constexpr std::size_t fault_kinds = 8;
@@ -70,15 +71,15 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// The following functions may stay in a program. Outside a simulation, they only read one word of the thread.
-// `what` is shown in the timeline.
+// Calls of the following functions may remain in a released program. Outside a simulation, these functions
+// only read one variable of the thread. The timeline shows the text `what`.
 
-/// Throws injected_fault(what) if the seed chooses it. Belongs to the fault `throwing`.
+/// Throws injected_fault(what) if the seed decides to inject the fault `throwing`.
 void may_throw(const char* what);
-/// Returns true if the seed chooses it. Belongs to the fault `throwing`. Use it in functions that report
+/// Returns true if the seed decides to inject the fault `throwing`. Use may_fail() in functions that report
 /// failures by their result.
 [[nodiscard]] bool may_fail(const char* what) noexcept;
-/// Throws std::bad_alloc if the seed chooses it. Belongs to the fault `allocation`.
+/// Throws std::bad_alloc if the seed decides to inject the fault `allocation`.
 void allocation_point();
 
 /// A std::allocator that calls allocation_point() before each allocation.

@@ -1,6 +1,6 @@
-/// A simulated connection between two contexts. Messages keep their order, take time, and may be lost.
+/// A simulated connection between two contexts. Messages arrive in order, take time, and may be lost.
 ///
-/// Part: sim. Used by: tests of programs, in place of a network.
+/// Part: sim. Used by: tests of programs, which use a link in place of a network.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -17,9 +17,9 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 /// A connection between two contexts of a simulation. A message is a function that is called at the other
 /// end.
 ///
-/// Messages of one direction keep their order. Messages of different connections can overtake each other. The
-/// faults link_delay, link_drop and link_cut delay messages, lose messages and break the connection. The
-/// contexts must outlive it. Messages in flight are lost when it is destroyed.
+/// Messages in one direction keep their order. Messages of different connections can overtake each other. The
+/// fault link_delay delays messages, link_drop loses messages, and link_cut breaks the connection. The
+/// contexts must outlive the link. The destructor of the link loses the messages in flight.
 class link {
 public:
     link(sim_context& here, sim_context& there, std::string name,
@@ -28,20 +28,20 @@ public:
     link(const link&) = delete;
     link& operator=(const link&) = delete;
 
-    /// Calls `f()` at the other end when the message arrives. Returns false if the connection is broken. If
-    /// it returns true, the message can still be lost.
+    /// Calls `f()` at the other end when the message arrives. Returns false if the connection is broken. Even
+    /// if send() returns true, the message can be lost.
     template <class F>
     [[nodiscard]] bool send(F&& f) {
         return transmit(make_task(std::forward<F>(f), "link::send"), there_, forth_);
     }
-    /// Sends like send(), from the other end to this one.
+    /// Like send(), but from the second context to the first one.
     template <class F>
     [[nodiscard]] bool send_back(F&& f) {
         return transmit(make_task(std::forward<F>(f), "link::send_back"), here_, back_);
     }
 
-    /// Breaks the connection. Messages in flight are lost. The function of on_cut() is posted to the first
-    /// context.
+    /// Breaks the connection. Messages in flight are lost. The function that on_cut() has set is posted to
+    /// the first context.
     void cut() { cut(true); }
     [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
     /// Repairs the connection. Messages that were lost stay lost.

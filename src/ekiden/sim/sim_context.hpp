@@ -1,7 +1,7 @@
-/// An execution context in virtual time. It runs tasks in an order that a seed chooses. It tests programs
-/// that use executors, timers, strands, lanes, futures and coroutines.
+/// An execution context in virtual time, which runs tasks in an order that a seed chooses. Use this context
+/// to test programs with executors, timers, strands, lanes, futures and coroutines.
 ///
-/// Part: sim. Used by: tests of programs; explore creates one for each run. The guide: docs/simulation.md.
+/// Part: sim. Used by: tests of programs, explore. The guide: docs/simulation.md.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -26,9 +26,9 @@ class link;
 
 /// The options of a sim_context: the kind of context that it simulates.
 struct context_options {
-    const char* name = "context"; ///< must outlive the exploration
+    const char* name = "context"; ///< The name must outlive the exploration.
     /// If true, tasks begin in the order of their posts, like in a loop_context that one thread runs.
-    /// Otherwise they begin in any order, like in a pool.
+    /// Otherwise tasks begin in any order, like in a pool.
     bool in_order = false;
     /// If true, a task that waits for a result (future::get()) runs other tasks meanwhile, like a worker of a
     /// pool. Otherwise such a wait is reported as blocking.
@@ -37,49 +37,54 @@ struct context_options {
 
 } // namespace sim
 
-/// A context of a simulation. The first one begins the simulation; later ones join the simulation of the
-/// calling thread. All contexts of a simulation share its time, its thread and its choices.
+/// A context of a simulation. The first context begins the simulation. Later contexts join the simulation of
+/// the calling thread. All contexts of a simulation share one virtual time, one thread and one sequence of
+/// choices.
 ///
-/// A task is one step. Other tasks run during it only at a sim::point(). The next step is chosen among
-/// everything that can run: tasks without a mutual order, the oldest task of each strand and of each lane,
-/// and time. Time moves to the next timer if nothing else can run, and sometimes earlier. Tasks take no time.
-/// A strand or lane runs one task at a time.
+/// A task is one step. During a task, other tasks run only at a sim::point(). The seed chooses the next step.
+/// The next step can be a task without a required order, the oldest task of a strand or lane, or a move of
+/// virtual time. Time moves to the next timer if no task can run, and sometimes earlier. Tasks take no
+/// virtual time. A strand or lane runs one task at a time.
 ///
-/// Thread safety: one thread makes, uses and destroys it. A simulation has no other thread.
+/// Thread safety: one thread makes, uses and destroys all contexts of a simulation. A simulation has no other
+/// thread.
 class sim_context final : public execution_context {
 public:
     using options = sim::context_options;
 
     explicit sim_context(const options& chosen = {});
-    /// Begins a simulation with this seed. With seed 0, nothing unusual happens. A failure leaves run() as an
-    /// exception. Its what() describes the failure and shows the last steps. A call that blocks terminates
-    /// the program with the same text. So does the destructor of this context, if no exception has reported a
-    /// failure. Throws std::invalid_argument in a simulation.
+    /// Begins a simulation with this seed. With seed 0, nothing unusual happens. If a step fails, run()
+    /// throws an exception. The what() of this exception describes the failure and shows the last steps. A
+    /// call that blocks prints the same text and terminates the program. If no exception has reported a
+    /// failure, the destructor of this context also terminates the program. Throws std::invalid_argument if
+    /// the thread is already in a simulation.
     explicit sim_context(std::uint64_t seed, const options& chosen = {}, const sim::options& limits = {});
-    /// Stops like stop(), but queued tasks count as lost, which is a failure. Call it between two steps, or
-    /// in a step of another context.
+    /// Stops like stop(), but it is a failure if tasks are queued. The destructor must run between two steps,
+    /// or in a step of another context.
     ~sim_context() override;
 
     class executor_type;
     [[nodiscard]] executor_type get_executor() noexcept;
 
     /// Runs all contexts of the simulation until neither a task nor a timer is left. Returns the number of
-    /// steps. It is a failure if announced work (a coroutine, a work guard) has not completed then, or if a
-    /// step fails. A failure leaves run() as an exception that ends the test.
+    /// steps. It is a failure if a step fails, or if a coroutine or a work guard remains at the end. After a
+    /// failure, run() throws an exception that ends the test.
     std::size_t run();
-    /// Runs like run(), until `length` of virtual time has passed. Announced work may remain.
+    /// Runs like run(), but only until `length` of virtual time has passed. Coroutines and work guards may
+    /// remain.
     template <class Rep, class Period>
     std::size_t run_for(const std::chrono::duration<Rep, Period>& length) {
         return run_for_ns(std::chrono::nanoseconds(sys::bounded(length)).count());
     }
 
-    /// Abandons the queued tasks and refuses new ones. Their futures report operation_canceled.
+    /// Abandons the queued tasks and refuses new ones. The futures of the abandoned tasks report
+    /// operation_canceled.
     void stop() noexcept;
     /// Returns whether the context has stopped and refuses tasks.
     [[nodiscard]] bool is_stopped() const noexcept { return refuses_tasks(); }
 
-    /// Turns all faults off, so that everything that was accepted must complete. The same happens when the
-    /// faults that the seed has drawn are used up.
+    /// Turns all faults off, so that every accepted task must complete. Each seed allows a limited number of
+    /// faults. After the last allowed fault, no further fault occurs.
     void end_faults() noexcept;
 
     /// Returns the virtual time since the beginning of the simulation.
@@ -101,7 +106,9 @@ private:
     std::size_t drop_queued() noexcept;
     void expect_own_thread() const noexcept;
 
-    const std::unique_ptr<sim::simulation> own_; // owned by the first context, except in explore
+    // Set if the first context owns the simulation. Null if explore owns the simulation, and in later
+    // contexts.
+    const std::unique_ptr<sim::simulation> own_;
     sim::simulation& world_;
     const char* const name_;
     const std::unique_ptr<sim::sim_role> role_;
@@ -112,8 +119,9 @@ private:
     sys::atomic<std::uint32_t> gate_{0}; // 1 if stopped
 };
 
-/// An executor: a cheap, copyable handle of a context. Executors are equal if their contexts are the same.
-/// Its operations are those of task_sink. With the fault `allocation`, they may throw std::bad_alloc.
+/// An executor: a small handle of a context, which can be copied. Two executors are equal if they have the
+/// same context. The operations are those of task_sink. If the fault `allocation` is on, these operations may
+/// throw std::bad_alloc.
 class sim_context::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] sim_context& context() const noexcept { return *context_; }

@@ -1,8 +1,8 @@
-/// The contexts behind executors: an execution_context of Asio's for each context of ours, and the reverse.
-/// Private to the adapter.
+/// The contexts of adapted executors. An ekiden context gets an execution_context of Asio, and an Asio
+/// context gets an ekiden context. Private to the adapter.
 ///
-/// Part: adapter. Used by: to_asio, from_asio. `Asio` is standalone_asio or boost_asio: the names of either
-/// library.
+/// Part: adapter. Used by: to_asio, from_asio. The template parameter `Asio` is standalone_asio or
+/// boost_asio, which contains the names of that library.
 #pragma once
 
 #include <ekiden/adapter/asio/asio_events.hpp>
@@ -22,18 +22,18 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The context of Asio for a context of this library, made by the first query for it. Asio keeps its services
-/// there.
+/// The Asio context that belongs to an ekiden context. The first query for the Asio context constructs it.
+/// Asio stores its services in that context.
 ///
-/// If our context is a loop that one thread runs, that thread also waits for the system: see asio_events.
-/// Otherwise the first timer or socket makes Asio start one thread of its own. That thread waits for the
-/// system and passes completed operations to their handlers' executors. Without timers and sockets there is
-/// no such thread.
+/// If the ekiden context is a loop that one thread runs, that thread also waits for system events (see
+/// asio_events). Otherwise Asio starts one thread of its own for the first timer or socket. Asio's thread
+/// waits for system events and passes completed operations to the executors of their handlers. Without timers
+/// and sockets, Asio starts no thread.
 ///
-/// It is destroyed with our context. When our services are shut down, the operations that wait in Asio's
-/// services are dropped, and Asio's thread is joined. Sockets and timers of Asio must be destroyed before the
-/// context, or lie in handlers or coroutines that are dropped with it. These are destroyed while Asio's
-/// services still exist.
+/// The Asio context is destroyed with the ekiden context. The shutdown of the ekiden context's services drops
+/// the operations that wait in Asio's services, and joins Asio's thread. Sockets and timers of Asio must be
+/// destroyed before the ekiden context. A socket or timer may also be part of a handler or coroutine that the
+/// context drops. Such handlers and coroutines are destroyed while Asio's services still exist.
 template <class Asio>
 class asio_side final : public execution_context::service {
 public:
@@ -53,13 +53,13 @@ private:
     }
     void shutdown() noexcept override {
         if (events_) events_->end();
-        // Asio would shut its reactor down before it joins the thread that uses it, and both would complete
-        // the same operation. So the thread is joined first.
+        // Asio would shut down its reactor before it joins the thread that uses the reactor. Then the
+        // shutdown and the thread could complete the same operation. So this function joins the thread first.
         Asio::join_own_thread(context_);
         context_.shutdown();
     }
 
-    static constexpr char kind = 0; // only its address is used
+    static constexpr char kind = 0; // only the address of `kind` is used
     asio_own_context<Asio> context_;
     std::optional<asio_events<Asio>> events_;
 };
@@ -67,9 +67,9 @@ private:
 template <class Asio>
 class ekiden_side;
 
-/// Clears our context of an Asio context. Asio destroys its services newest first, after it has shut all of
-/// them down. This one is the newest, so coroutines that contain objects of Asio's are destroyed while its
-/// services exist, and when no queue has a task of theirs.
+/// Clears the ekiden context that belongs to an Asio context. Asio shuts down all services, and then destroys
+/// the newest service first. This service is the newest. So coroutines with Asio objects are destroyed while
+/// Asio's other services still exist. At that time, no queue contains a task of these coroutines.
 template <class Asio>
 class clears_ekiden_side final : public Asio::execution_context::service {
 public:
@@ -86,8 +86,8 @@ private:
     ekiden_side<Asio>& side_;
 };
 
-/// The context of this library for a context of Asio's. It has services, and so timers. It is a service of
-/// Asio's, which is destroyed with Asio's context.
+/// The ekiden context that belongs to an Asio context. The ekiden context has services, so it supports
+/// timers. The ekiden context is itself a service of Asio, so it is destroyed with Asio's context.
 template <class Asio>
 class ekiden_side final : public Asio::execution_context::service, public execution_context {
     using asio_service = typename Asio::execution_context::service;
@@ -98,13 +98,13 @@ public:
     explicit ekiden_side(typename Asio::execution_context& owner)
         : asio_service(owner), generation_(sys::fork_generation()) {}
     ~ekiden_side() override {
-        // The threads of our services do not exist in the child of a fork().
+        // The threads of the ekiden services do not exist in the child process of a fork().
         if (generation_ != sys::fork_generation()) abandon_services();
     }
 
-    /// Counts one more piece of work. Keeps `tracked()`, a copy of an executor that counts as work, while
-    /// this has been called more often than work_finished(). Any thread may call it. Throws whatever
-    /// `tracked` throws, and std::bad_alloc.
+    /// Counts one more piece of work. `tracked()` returns a copy of an executor that counts as work in Asio.
+    /// The context stores this copy until each work_started() has been matched by a work_finished(). Any
+    /// thread may call this function. Throws std::bad_alloc, and whatever `tracked` throws.
     template <class Tracked>
     void work_started(const Tracked& tracked) {
         const std::lock_guard guard(counting_);
@@ -112,23 +112,23 @@ public:
         ++count_;
     }
     void work_finished() noexcept {
-        std::shared_ptr<void> dropped; // destroyed outside the lock
+        std::shared_ptr<void> dropped; // destroyed after the lock is released
         const std::lock_guard guard(counting_);
         if (--count_ == 0) dropped = std::move(kept_);
     }
 
-    /// Called when Asio's services have been shut down and still exist. From now on tasks are refused,
-    /// because Asio would keep them longer than the objects to which they refer.
+    /// Called when Asio's services have been shut down but still exist. After this call, the context refuses
+    /// tasks. Otherwise Asio would keep a task longer than the objects to which the task refers.
     void clear() noexcept {
-        is_cleared_.store(true, sys::relaxed); // relaxed: no other thread uses Asio's context now
+        is_cleared_.store(true, sys::relaxed); // Relaxed: no other thread uses Asio's context at this time.
         if (generation_ == sys::fork_generation()) clear_services();
         gives_ = nullptr;
     }
     [[nodiscard]] bool is_cleared() const noexcept { return is_cleared_.load(sys::relaxed); }
 
-    /// Keeps an executor for tasks that other executors refuse: the first one that is given. `where` is an
-    /// executor of Asio's context, and `give(where, task)` posts to it. Any thread may call it. Throws
-    /// std::bad_alloc.
+    /// Stores an executor for tasks that other executors refuse. Only the first call stores its executor.
+    /// `where` is an executor of Asio's context, and `give(where, task)` posts a task to that executor. Any
+    /// thread may call this function. Throws std::bad_alloc.
     template <class E, class Give>
     void know(const E& where, Give give) {
         if constexpr (requires { where.get_inner_executor(); }) { // a strand
@@ -156,11 +156,11 @@ private:
         shut_down_services();
         try {
             (void)Asio::template use_service<clears_ekiden_side<Asio>>(asio_service::context());
-        } catch (...) { // no memory: it is cleared when it is destroyed
+        } catch (...) { // without memory for this service, the destructor clears the context
         }
     }
 
-    const std::uint16_t generation_; // the number of forks
+    const std::uint16_t generation_; // the number of forks when this object was made
     sys::slow_lock counting_;
     std::size_t count_ = 0;
     std::shared_ptr<void> kept_;

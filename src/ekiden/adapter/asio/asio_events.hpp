@@ -1,12 +1,15 @@
-/// Lets a thread of our context wait for Asio's events, so that Asio needs no thread of its own.
+/// Lets a thread of an ekiden context wait for Asio's events, so that Asio needs no thread of its own.
 ///
-/// Part: adapter. Used by: asio_context. Private. `Asio` is standalone_asio or boost_asio.
+/// Part: adapter. Used by: asio_context. Private. The template parameter `Asio` is standalone_asio or
+/// boost_asio.
 ///
-/// The threads in io_context::run() wait for the system in a task of Asio's scheduler. That task is in the
-/// scheduler's queue, behind the operations that have completed. Here the thread is one of our context, and
-/// the task is our own. It encloses the reactor's wait in the context's sleep, and makes the scheduler return
-/// when the context needs its thread. So Asio calls every function while the thread is awake in its context.
-/// If the handler of a completed operation has the context's executor, it is called in place.
+/// In an io_context, Asio's scheduler has a special task that waits for system events. The special task is in
+/// the scheduler's queue, behind the completed operations. In this adapter, a thread of the ekiden context
+/// runs the scheduler, and the adapter replaces the special task by its own task. The adapter's task waits
+/// for system events in the reactor while the ekiden context counts the thread as asleep. The adapter's task
+/// makes the scheduler return when the ekiden context needs the thread. So Asio calls handlers only while the
+/// context counts the thread as awake. If the handler of a completed operation has the executor of the
+/// context, Asio calls the handler directly and does not post it.
 #pragma once
 
 #include <ekiden/execution/detail/event_source.hpp>
@@ -24,19 +27,19 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The context of Asio for a context of ours.
+/// The Asio context that belongs to an ekiden context.
 template <class Asio>
 struct asio_own_context final : Asio::execution_context {
     using Asio::execution_context::shutdown;
     void* events = nullptr; // the asio_events, or null
 };
 
-/// Whether this version of Asio allows another task in place of its reactor.
+/// Whether this version of Asio lets the adapter replace the task that waits for system events.
 template <class Asio>
 inline constexpr bool asio_has_events = requires { typename Asio::scheduler_task; };
 
-/// Runs Asio's scheduler as events of our context. It must be made before the context has any service of
-/// Asio's. One thread at a time runs it.
+/// An event source that runs Asio's scheduler in a thread of an ekiden context. The event source must be
+/// constructed before the Asio context has any service. Only one thread at a time may call run().
 template <class Asio>
 class asio_events final : public event_source {
     using scheduler = typename Asio::scheduler;
@@ -47,10 +50,11 @@ public:
     /// Throws std::bad_alloc, and whatever Asio throws if the system has no resources left.
     explicit asio_events(asio_own_context<Asio>& context)
         : scheduler_(make(context, *this)), alarm_(context, rings_) {
-        // Now, and not with the first socket, because operations that need no reactor also complete in its
-        // queue.
+        // init_task() is called here, and not when the first socket is made, because operations without the
+        // reactor also complete in the scheduler's queue.
         scheduler_.init_task();
-        scheduler_.work_started(); // never finished, so that the scheduler does not stop for want of work
+        // work_finished() is never called, so that the scheduler does not stop when it has no work
+        scheduler_.work_started();
     }
 
     std::size_t run(std::size_t most, event_wait* wait) override {
@@ -60,11 +64,11 @@ public:
         typename Asio::error_code ignored;
         if (is_long) {
             const std::size_t ran = scheduler_.run(ignored);
-            scheduler_.restart(); // after leave()
+            scheduler_.restart(); // leave() has stopped the scheduler
             return ran - rings_;
         }
         std::size_t ran = 0;
-        do { // in a handler: first what it has left for the end of the outer call
+        do { // A nested call first runs operations that the outer call has not run yet.
             rings_ = 0;
             if (is_nested || wait == nullptr) ran = scheduler_.poll_one(ignored);
         } while (ran != 0 && rings_ != 0);
@@ -80,12 +84,12 @@ public:
 private:
     static constexpr std::int64_t long_us = 1'000'000'000;
 
-    /// The scheduler's task, in place of the reactor.
+    /// The task that the scheduler runs instead of the reactor.
     class gate final : public scheduler_task {
     public:
         explicit gate(asio_events& of) noexcept : of_(of) {}
         void run(long usec, operations& ended) override { of_.look(usec, ended); }
-        /// Called by the scheduler under its lock, when it has work for the thread in run().
+        /// The scheduler calls this under its lock when it has work for the thread that is in run().
         void interrupt() override {
             if (!of_.is_leaving_.load(sys::relaxed)) of_.interrupt();
         }
@@ -117,7 +121,7 @@ private:
         const std::size_t outer_rings_;
     };
 
-    /// An executor that runs functions in place.
+    /// An Asio executor that calls each function inside execute().
     struct in_place {
         asio_own_context<Asio>* context_;
 
@@ -131,15 +135,15 @@ private:
         friend bool operator==(const in_place&, const in_place&) = default;
     };
 
-    /// An exact alarm for the last milliseconds of a wait, because reactors wait in whole milliseconds. It is
-    /// a timer of Asio's.
+    /// An exact alarm for the last milliseconds of a wait. The alarm is needed because reactors wait in whole
+    /// milliseconds. The alarm is a timer of Asio.
     class alarm {
     public:
         alarm(asio_own_context<Asio>& context, std::size_t& rings) : rings_(rings) {
             timer_.emplace(in_place{&context});
         }
 
-        /// Returns how long the reactor may wait, in microseconds; -1: for ever.
+        /// Returns how long the reactor may wait, in microseconds. -1 means without a limit.
         [[nodiscard]] long set(sys::clock::time_point until) {
             if (until == sys::clock::time_point::max()) return -1;
             const auto left = std::chrono::ceil<std::chrono::microseconds>(until - sys::clock::now());
@@ -161,8 +165,8 @@ private:
         sys::clock::time_point set_for_ = sys::clock::time_point::max();
     };
 
-    /// The scheduler's task, which runs behind all completed operations. `usec` is 0 if other operations have
-    /// completed meanwhile.
+    /// Does the work of the scheduler's task, which runs after all completed operations. `usec` is 0 if
+    /// further operations have completed meanwhile.
     void look(long usec, operations& ended) {
         event_wait* const wait = wait_;
         sys::clock::time_point until = sys::clock::time_point::max();
@@ -179,9 +183,10 @@ private:
         reactor_->run(alarm_.set(until), ended);
     }
 
-    /// Makes the scheduler return when the task has returned. It would interrupt the reactor, in which no
-    /// thread waits. A thread that adds an operation at this moment would do the same. The scheduler finds
-    /// the operation anyway when it is run again.
+    /// Makes the scheduler return as soon as its task has returned. Normally, stop() interrupts the reactor.
+    /// leave() suppresses the interrupt, because no thread waits in the reactor. leave() also suppresses the
+    /// interrupt of a thread that adds an operation at this moment. The scheduler finds the added operation
+    /// when it runs again.
     void leave() noexcept {
         is_leaving_.store(true, sys::relaxed);
         scheduler_.stop();
@@ -193,7 +198,8 @@ private:
         using get_task = scheduler_task* (*)(typename Asio::execution_context&);
         using owner = typename Asio::execution_context&;
         if constexpr (std::is_constructible_v<scheduler, owner, int, bool, get_task>)
-            return Asio::template make_service<scheduler>(context, 1, false, &task_of); // 1: one thread
+            // 1 tells Asio that only one thread runs the scheduler.
+            return Asio::template make_service<scheduler>(context, 1, false, &task_of);
         else
             return Asio::template make_service<scheduler>(context, false, &task_of);
     }
@@ -210,12 +216,12 @@ private:
     alarm alarm_;
     // The state of the innermost run():
     event_wait* wait_ = nullptr;
-    bool is_long_ = false;  // the scheduler's own run() continues until leave()
-    std::size_t rings_ = 0; // operations that belonged only to the alarm, including canceled ones
+    bool is_long_ = false;  // whether run() calls the scheduler's run(), which continues until leave()
+    std::size_t rings_ = 0; // number of operations that belonged only to the alarm, even if canceled
     unsigned depth_ = 0;
 };
 
-/// For versions of Asio without such a task: does nothing.
+/// An empty class for versions of Asio in which the adapter cannot replace the scheduler's task.
 template <class Asio>
     requires(!asio_has_events<Asio>)
 class asio_events<Asio> final {

@@ -1,4 +1,4 @@
-/// An operation of Asio's that a coroutine awaits: the part that is independent of Asio's types.
+/// The part of an awaited Asio operation that does not depend on Asio's types.
 ///
 /// Part: adapter. Used by: await_asio. Private.
 #pragma once
@@ -17,22 +17,24 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// It lies in a node of its own, because Asio may keep its handler for any time. The awaiter, the handler and
-/// posted tasks share it. The last owner destroys it.
+/// The state of an Asio operation that a coroutine awaits. The state has its own memory, because Asio may
+/// keep the handler for any time. The awaiter, the handler and posted tasks own the state together. The last
+/// owner destroys the state.
 ///
-/// The awaiter initiates the operation and then calls begin_waiting(). The handler is called, or destroyed
-/// without a call; either may come first. The thread that requests a stop does not cancel the operation,
-/// because Asio's cancellation is not thread-safe. Instead it posts the cancellation to a strand. The handler
-/// and all steps of a composed operation run on that strand, too, so the cancellation runs between them.
+/// The awaiter initiates the operation and then calls begin_waiting(). Asio calls the handler, or destroys it
+/// without a call, before or after begin_waiting(). The thread that requests a stop does not cancel the
+/// operation itself, because Asio's cancellation is not thread-safe. Instead that thread posts the
+/// cancellation to a strand. The handler and all steps of a composed operation run on the same strand, so the
+/// cancellation runs between two steps.
 ///
-/// Derived classes have the result and cancel().
+/// Derived classes store the result and implement cancel().
 class asio_operation {
 public:
     asio_operation(const asio_operation&) = delete;
     asio_operation& operator=(const asio_operation&) = delete;
 
-    /// Called first. Returns whether a stop has been requested already. Then the operation must not begin,
-    /// and end_stopped() ends it.
+    /// Must be called first. Returns true if a stop has already been requested. In that case, the caller must
+    /// not begin the operation, but call end_stopped().
     template <class Promise>
     [[nodiscard]] bool bind(std::coroutine_handle<Promise> suspended) {
         way_home_.bind(suspended);
@@ -49,8 +51,8 @@ public:
         if (serial_) return *serial_;
         return env().executor;
     }
-    /// Returns whether the root of the coroutine counts as work of that executor's context until the handler
-    /// has been called there.
+    /// Returns whether the root coroutine counts as work of the executor's context until the handler has been
+    /// called.
     [[nodiscard]] bool is_work_of_root() const noexcept {
         const coroutine_service* const keeper = environment_access::keeper(env());
         return !can_be_stopped() && keeper != nullptr && &keeper->context() == &env().executor.context();
@@ -58,82 +60,83 @@ public:
 
     /// Resumes the coroutine without having begun the operation.
     void end_stopped() noexcept {
-        word_.store(called, sys::relaxed); // relaxed: no other thread refers to it
+        word_.store(called, sys::relaxed); // Relaxed: no other thread refers to this operation yet.
         way_home_.resume();
     }
 
-    /// Called by the awaiter after it has initiated. Returns false if the handler has been called: the
-    /// coroutine continues. Returns true if another thread resumes or destroys the coroutine. Then the
-    /// awaiter may be destroyed already.
+    /// The awaiter calls this after it has initiated the operation. Returns false if the handler has been
+    /// called, so that the coroutine continues. Returns true if another thread resumes or destroys the
+    /// coroutine. In that case, the awaiter may already be destroyed.
     [[nodiscard]] bool begin_waiting() noexcept {
         if (can_be_stopped() && !stop_.arm(*env().stop)) post_cancel();
         std::uint8_t seen = starting;
-        // [AO1] release: the arming, and everything that initiating did. acquire: the result, if it is stored
-        // already.
+        // [AO1] Release: publishes the armed stop and all effects of the initiation. Acquire: if the result
+        // is already stored, this thread may read it. Pairs with the exchange in finish().
         if (word_.compare_exchange_strong(seen, waiting, sys::release, sys::acquire)) return true;
         if (seen == called) return false;
-        way_home_.give_up(); // not on this stack
+        way_home_.give_up(); // must not destroy the coroutine on this stack
         return true;
     }
 
-    /// Called by the handler once, when it has stored the result (`is_called`), or when it is destroyed
-    /// without a call.
+    /// The handler calls this once. `is_called` is true if the handler has stored the result. `is_called` is
+    /// false if the handler is destroyed without a call.
     void finish(bool is_called) noexcept {
-        // [AO1] release: the result. acquire: what the coroutine did before it suspended.
+        // [AO1] Release: publishes the result. Acquire: this thread sees everything that the coroutine did
+        // before it suspended. Pairs with the compare-exchange in begin_waiting().
         const std::uint8_t before = word_.exchange(is_called ? called : dropped, sys::acq_rel);
-        if (before != waiting) return; // begin_waiting() finds it, or the coroutine has been destroyed
+        if (before != waiting) return; // begin_waiting() reads the new word, or the coroutine is destroyed
         if (!is_called && resume_record::here().is_posting)
-            way_home_.give_up(); // dropped inside accept(), where a lock may be held
+            way_home_.give_up(); // the handler was dropped inside accept(), where a lock may be held
         else if (!is_called)
-            way_home_.abandon(); // now: Asio's objects in the frames must not outlive its context
+            way_home_.abandon(); // Asio objects in the frames must not outlive Asio's context
         else if (!can_be_stopped() && &env() != &default_environment()
                  && env().executor.running_in_this_thread())
-            way_home_.run(); // like the executor
+            way_home_.run(); // calls in place, as the executor does
         else
             way_home_.resume();
     }
 
-    /// Called by the awaiter when it is resumed or destroyed. Removes it from the stop.
+    /// Unregisters the operation from the stop state. The awaiter calls this when it is resumed or destroyed.
     void disarm() noexcept { (void)stop_.disarm(); }
     /// Called by the awaiter's destructor.
     void leave() noexcept {
         disarm();
-        // [AO1] relaxed: the executor, finish() or the end of the context has brought this thread here. Once
-        // the handler has been called, no thread changes the word.
+        // [AO1] Relaxed: this thread is already synchronized, by the executor, by finish() or by the
+        // destructor of the context. After the handler has been called, no thread changes `word_`.
         if (word_.load(sys::relaxed) != called) {
             const std::uint8_t before = word_.exchange(left, sys::relaxed);
-            // It is destroyed while it waits, by the end of its context. No task runs there any more.
+            // The destructor of the context destroys the awaiter while it waits. At that time, no task of the
+            // context runs.
             if (before == waiting && can_be_stopped()) cancel_(*this);
         }
         drop();
     }
 
-    /// Adds the handler as an owner. Called by the awaiter; no other thread refers to the operation yet.
+    /// Adds the handler as an owner. The awaiter calls this while no other thread refers to the operation.
     void share() noexcept { owners_.store(2, sys::relaxed); }
-    void keep() noexcept {
-        owners_.fetch_add(1, sys::relaxed);
-    } // relaxed: called by an owner, which orders it
+    void keep() noexcept { owners_.fetch_add(1, sys::relaxed); } // Relaxed: the caller is already an owner.
     void drop() noexcept {
-        // [AO2] acq_rel: what this owner did, and what the others did, before the destruction. acquire: the
-        // same for the last owner; no other one can be added to it.
+        // [AO2] acq_rel: the accesses of all owners happen before the destruction. Acquire: if the count is
+        // 1, this thread is the last owner, and no owner can be added. So the load replaces the decrement.
         if (owners_.load(sys::acquire) == 1 || owners_.fetch_sub(1, sys::acq_rel) == 1) end_(*this);
     }
 
 protected:
     using function = void (*)(asio_operation& self) noexcept;
-    /// `cancel` cancels the operation in Asio. The operation has one owner.
+    /// `cancel` cancels the operation in Asio, and `end` destroys the state. The state has one owner at
+    /// first.
     asio_operation(function cancel, function end) noexcept
         : stop_(*this), cancel_task_(*this, &answer_cancel), cancel_(cancel), end_(end) {}
     ~asio_operation() = default;
 
 private:
-    // word_      meaning                                          set by
-    // starting   the awaiter initiates                            -
-    // waiting    the coroutine is suspended                       begin_waiting()
-    // called     the result is stored                             finish()
-    // dropped    Asio has dropped the handler                     finish()
-    // left       the awaiter is destroyed: no result is needed    leave()
-    enum : std::uint8_t { starting, waiting, called, dropped, left };
+    enum : std::uint8_t {
+        starting, // The awaiter initiates the operation.
+        waiting,  // The coroutine is suspended. Set by begin_waiting().
+        called,   // The result is stored. Set by finish().
+        dropped,  // Asio has dropped the handler. Set by finish().
+        left      // The awaiter is destroyed, so no result is needed. Set by leave().
+    };
 
     struct part final : task {
         part(asio_operation& o, task::function answer) noexcept : task(answer), of(o) {}
@@ -147,20 +150,21 @@ private:
 
     void post_cancel() noexcept {
         keep();
-        const auto where = *serial_; // the operation may be destroyed once the task can be taken
+        // a copy, because the operation may be destroyed as soon as the strand has the task
+        const auto where = *serial_;
         try {
             (void)accept_task(where, &cancel_task_, task_order::usual);
-        } catch (...) { // the task has been abandoned
+        } catch (...) { // accept_task() has abandoned the task
         }
     }
 
-    /// Runs on the strand, so no other part of the operation runs meanwhile. Does nothing if the operation
-    /// has ended.
+    /// Runs on the strand, so no other part of the operation runs at the same time. Has no effect if the
+    /// operation has completed.
     static const char* answer_cancel(task* self, task_request request) {
         if (request == task_request::describe) return type_description<asio_operation>();
         asio_operation& own = static_cast<part*>(self)->of;
         if (request == task_request::run) {
-            // [AO1] relaxed: the handler is called on this strand.
+            // [AO1] Relaxed: the handler runs on the same strand, which orders both.
             const std::uint8_t now = own.word_.load(sys::relaxed);
             if (now == starting || now == waiting) own.cancel_(own);
         }
@@ -171,14 +175,14 @@ private:
     sys::atomic<std::uint32_t> owners_{1};
     sys::atomic<std::uint8_t> word_{starting};
     suspension way_home_;
-    std::optional<strand<any_executor>> serial_; // if the operation can be stopped
+    std::optional<strand<any_executor>> serial_; // empty if the operation cannot be stopped
     registration stop_;
     part cancel_task_;
     const function cancel_;
     const function end_;
 };
 
-/// The handler's ownership of an operation. It can be moved.
+/// The handler's share in the ownership of an operation. The share can be moved, but not copied.
 class operation_handle {
 public:
     explicit operation_handle(asio_operation& of) noexcept : operation_(&of) { of.share(); }

@@ -1,7 +1,7 @@
-/// Lets coroutines of this library await operations of Asio's.
+/// Lets coroutines of this library await operations of Asio.
 ///
-/// Part: adapter. Used by: adapter/asio/standalone.hpp and adapter/asio/boost.hpp, which make use_awaitable
-/// and use_awaitable.as_tuple tokens for Asio.
+/// Part: adapter. Used by: adapter/asio/standalone.hpp, adapter/asio/boost.hpp. These headers make
+/// use_awaitable and use_awaitable.as_tuple completion tokens for Asio.
 #pragma once
 
 #include <ekiden/adapter/asio/asio_operation.hpp>
@@ -20,7 +20,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// An operation with its results, in recycled memory like frames.
+/// An operation of Asio and its results. Like a coroutine frame, the operation uses recycled memory.
 template <class Asio, class... Args>
 class asio_operation_of final : public asio_operation, public pooled_frame {
 public:
@@ -29,10 +29,10 @@ public:
 
     asio_operation_of() noexcept : asio_operation(&cancel, &end) {}
 
-    // The handler's executor. Kept here, because Asio moves the handler several times.
+    // The executor of the handler is stored here, because Asio moves the handler several times.
     std::optional<executor_type> executor;
     std::optional<results> kept;
-    typename Asio::cancellation_signal signal; // its slot is used if the operation can be stopped
+    typename Asio::cancellation_signal signal; // used only if the operation can be stopped
 
 private:
     static void cancel(asio_operation& self) noexcept {
@@ -41,8 +41,8 @@ private:
     static void end(asio_operation& self) noexcept { delete static_cast<asio_operation_of*>(&self); }
 };
 
-/// The handler, which Asio calls at the end. It and all steps of a composed operation run on the coroutine's
-/// executor.
+/// The handler that Asio calls when the operation has completed. The handler and all steps of a composed
+/// operation run on the coroutine's executor.
 template <class Asio, class... Args>
 class asio_handler {
     using operation = asio_operation_of<Asio, Args...>;
@@ -73,7 +73,7 @@ private:
     operation_handle handle_;
 };
 
-/// Whether the first result says that the operation has failed.
+/// Whether the first result of an operation can report a failure.
 template <class Asio, class... Args>
 inline constexpr bool asio_says_failure = false;
 template <class Asio, class First, class... Rest>
@@ -81,7 +81,7 @@ inline constexpr bool asio_says_failure<Asio, First, Rest...> =
     std::same_as<std::decay_t<First>, typename Asio::error_code>
     || std::same_as<std::decay_t<First>, std::exception_ptr>;
 
-/// Throws the exception for a result that reports a failure. `is_asked_for`: a stop has been requested.
+/// Throws an exception if `error` reports a failure. `is_asked_for` tells whether a stop has been requested.
 template <class Asio>
 void throw_failure(const std::exception_ptr& error, bool) {
     if (error) std::rethrow_exception(error);
@@ -89,13 +89,13 @@ void throw_failure(const std::exception_ptr& error, bool) {
 template <class Asio>
 void throw_failure(const typename Asio::error_code& error, bool is_asked_for) {
     if (!error) return;
-    // Asio's own category does not say that this is std::errc::operation_canceled.
+    // In Asio's error category, operation_aborted is not equal to std::errc::operation_canceled.
     if (is_asked_for && error == Asio::operation_aborted()) throw operation_canceled("co_await of Asio's");
     throw std::system_error(static_cast<std::error_code>(error));
 }
 
-/// Returns the result of an operation that has not begun: an empty value or, as in Asio, a socket that is not
-/// open.
+/// Returns a result for an operation that has not begun. The result is an empty value or, as in Asio, a
+/// socket that is not open.
 template <class T, class Initiation>
 [[nodiscard]] T unbegun(const Initiation& initiation) {
     if constexpr (std::is_default_constructible_v<T>)
@@ -107,9 +107,9 @@ template <class T, class Initiation>
 inline constexpr bool has_unbegun =
     std::is_default_constructible_v<T> || requires(const Initiation& from) { T(from.get_executor()); };
 
-/// An operation with its arguments. It starts when it is awaited, on the coroutine's executor. Its state is
-/// in recycled memory. `Throws`: a failure is thrown and is no result. Otherwise the result is a tuple of
-/// all.
+/// An operation of Asio and its arguments. co_await starts the operation on the coroutine's executor. The
+/// state of the operation uses recycled memory. If `Throws` is true, a failure is thrown and is not part of
+/// the result. Otherwise the result is a tuple of all results, including the error.
 template <class Asio, bool Throws, class Initiation, class InitiationArgs, class... Args>
 class [[nodiscard]] asio_awaitable {
     using operation = asio_operation_of<Asio, Args...>;
@@ -121,7 +121,7 @@ public:
     template <class I, class... A>
     explicit asio_awaitable(std::in_place_t, I&& initiation, A&&... args)
         : initiation_(std::forward<I>(initiation)), args_(std::forward<A>(args)...) {}
-    /// It may be moved until it is awaited.
+    /// The awaitable may be moved until a coroutine awaits it.
     asio_awaitable(asio_awaitable&& other) noexcept(std::is_nothrow_move_constructible_v<InitiationArgs>)
         : initiation_(std::move(other.initiation_)), args_(std::move(other.args_)),
           operation_(std::exchange(other.operation_, nullptr)) {}
@@ -132,7 +132,7 @@ public:
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
 
-    /// Throws whatever the operation throws when it is started, and std::bad_alloc.
+    /// Throws std::bad_alloc, and whatever Asio throws when it starts the operation.
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) {
         operation& own = *new operation;
@@ -167,7 +167,7 @@ public:
     }
 
 private:
-    /// Sets the result of an operation that has not begun because of a stop.
+    /// Sets the result of an operation that did not begin because of a stop request.
     void stopped() {
         if constexpr (says_failure && !Throws && (has_unbegun<std::decay_t<Args>, Initiation> && ...)) {
             if constexpr (!std::same_as<std::tuple_element_t<0, typename operation::results>,
@@ -194,7 +194,7 @@ private:
     operation* operation_ = nullptr;
 };
 
-/// The async_result of Asio for a signature R(Args...).
+/// Implements Asio's async_result for a signature R(Args...).
 template <class Asio, bool Throws, class... Args>
 struct asio_await_result {
     template <class Initiation, class Token, class... InitiationArgs>

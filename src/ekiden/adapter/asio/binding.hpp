@@ -1,11 +1,11 @@
-/// What the adapters for Asio with and without Boost have in common: the names of Asio, from_asio(), and
-/// use_awaitable as a token for Asio's operations.
+/// The common part of the adapters for standalone Asio and Boost.Asio. This header defines the names of Asio,
+/// from_asio(), and use_awaitable as a completion token for Asio's operations.
 ///
-/// Part: adapter. Used by: programs, through boost.hpp and standalone.hpp. These include the headers of Asio
-/// and define:
+/// Part: adapter. Used by: programs, through boost.hpp and standalone.hpp. These two headers include the
+/// headers of Asio and define four macros:
 ///   EKIDEN_ASIO             the namespace of Asio
-///   EKIDEN_ASIO_NAMES       the name of the struct for the templates of the adapter
-///   EKIDEN_ASIO_VERSION     Asio's own version number: 101900 is 1.19.0
+///   EKIDEN_ASIO_NAMES       the name of the struct that the templates of the adapter use
+///   EKIDEN_ASIO_VERSION     the version number of Asio; 101900 means 1.19.0
 ///   EKIDEN_ASIO_ERROR_CODE  the type of Asio's errors
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The names of this Asio, for the adapter's templates.
+/// The names of the included variant of Asio. The adapter's templates have this struct as an argument.
 struct EKIDEN_ASIO_NAMES {
     using execution_context = EKIDEN_ASIO::execution_context;
     using blocking_t = EKIDEN_ASIO::execution::blocking_t;
@@ -31,7 +31,7 @@ struct EKIDEN_ASIO_NAMES {
 #if defined(EKIDEN_ASIO_HAS_INLINE_EXCEPTIONS)
     using inline_exception_handling_t = EKIDEN_ASIO::execution::inline_exception_handling_t;
     using captures_exceptions_t = inline_exception_handling_t::capture_t;
-#else // this Asio has no such property
+#else // this version of Asio has no such property
     struct inline_exception_handling_t {};
     using captures_exceptions_t = inline_exception_handling_t;
 #endif
@@ -45,7 +45,7 @@ struct EKIDEN_ASIO_NAMES {
     using cancellation_signal = EKIDEN_ASIO::cancellation_signal;
     using cancellation_slot = EKIDEN_ASIO::cancellation_slot;
     static void cancel(cancellation_signal& signal) { signal.emit(EKIDEN_ASIO::cancellation_type::all); }
-#else // operations cannot be canceled one by one: they complete as they would without a stop
+#else // this version cannot cancel a single operation, so a stop has no effect on it
     struct cancellation_slot {};
     struct cancellation_signal {
         static cancellation_slot slot() noexcept { return {}; }
@@ -53,7 +53,7 @@ struct EKIDEN_ASIO_NAMES {
     static void cancel(cancellation_signal&) noexcept {}
 #endif
 
-#if defined(EKIDEN_ASIO_HAS_EVENTS) // the parts of asio_events
+#if defined(EKIDEN_ASIO_HAS_EVENTS) // the names that asio_events uses
     using scheduler = EKIDEN_ASIO::detail::scheduler;
     using scheduler_task = EKIDEN_ASIO::detail::scheduler_task;
     using scheduler_operations = EKIDEN_ASIO::detail::op_queue<scheduler::operation>;
@@ -78,9 +78,9 @@ struct EKIDEN_ASIO_NAMES {
     static Service& use_service(execution_context& context) {
         return EKIDEN_ASIO::use_service<Service>(context);
     }
-    /// Ends and joins the thread that Asio gives a context that is not an io_context, if there is one, and
-    /// drops what is queued there. The thread belongs to the service behind an io_context, which may be shut
-    /// down again.
+    /// Ends and joins the internal thread of a context, and drops the operations in its queue. Asio starts
+    /// such a thread only for a context that is not an io_context. Has no effect if the context has no such
+    /// thread. The thread belongs to the service io_context_impl, whose shutdown() may be called twice.
     static void join_own_thread(execution_context& context) {
         using impl = EKIDEN_ASIO::detail::io_context_impl;
         if (EKIDEN_ASIO::has_service<impl>(context)) EKIDEN_ASIO::use_service<impl>(context).shutdown();
@@ -103,7 +103,7 @@ struct EKIDEN_ASIO_NAMES {
     }
     template <class E, class F>
     static void execute(const E& e, F&& f) {
-#if EKIDEN_ASIO_VERSION < 102400 // the executors' own function is private in these versions
+#if EKIDEN_ASIO_VERSION < 102400 // in these versions, execute() of executors is private
         EKIDEN_ASIO::execution::execute(e, std::forward<F>(f));
 #else
         e.execute(std::forward<F>(f));
@@ -111,7 +111,7 @@ struct EKIDEN_ASIO_NAMES {
     }
 };
 
-/// Returns an executor of this library for an executor of Asio's. See from_asio_executor. Throws
+/// Returns an executor of this library that posts to an executor of Asio. See from_asio_executor. Throws
 /// std::bad_alloc. Example: ekiden::strand s(from_asio(io.get_executor())).
 template <class AsioExecutor>
     requires requires(const AsioExecutor& e) {
@@ -122,7 +122,7 @@ template <class AsioExecutor>
 [[nodiscard]] auto from_asio(const AsioExecutor& inner) {
     return from_asio_executor<EKIDEN_ASIO_NAMES, AsioExecutor>(inner);
 }
-/// Returns the executor for a context of Asio's.
+/// Returns an executor of this library that posts to a context of Asio.
 template <std::derived_from<EKIDEN_ASIO::execution_context> Context>
 [[nodiscard]] auto from_asio(Context& context) {
     return from_asio(context.get_executor());
@@ -130,15 +130,17 @@ template <std::derived_from<EKIDEN_ASIO::execution_context> Context>
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-/// `co_await socket.async_read_some(buffer, ekiden::use_awaitable)`, in a coroutine of this library: starts
-/// the operation and waits until it has completed. Returns the results: nothing, the single result, or a
-/// tuple. A leading error is thrown as std::system_error. With use_awaitable.as_tuple the result is a tuple
-/// of all, including the error.
+/// Awaits an operation of Asio in a coroutine of this library, as in `co_await socket.async_read_some(buffer,
+/// ekiden::use_awaitable)`. The co_await starts the operation and waits until the operation has completed.
+/// The co_await returns nothing, the single result of the operation, or a tuple of all results. If the first
+/// result is an error code that reports an error, the co_await throws std::system_error instead. With
+/// use_awaitable.as_tuple, the co_await returns a tuple of all results, including the error code.
 ///
-/// The coroutine resumes on its executor. Each step of a composed operation runs there, too. A stop cancels
-/// the operation by its cancellation slot (all types), between two of its steps. An operation that is awaited
-/// after a stop does not begin: it completes with operation_aborted, or throws operation_canceled. An
-/// operation that Asio drops destroys the coroutine.
+/// The coroutine resumes on its own executor. Each step of a composed operation also runs on that executor. A
+/// stop request cancels the operation through its cancellation slot (cancellation_type::all), between two
+/// steps of the operation. If a stop was requested before the co_await, the operation does not begin. In this
+/// case, the co_await returns operation_aborted or throws operation_canceled. If Asio drops the operation,
+/// the coroutine is destroyed.
 template <class R, class... Args>
 class EKIDEN_ASIO::async_result<ekiden::use_awaitable_t, R(Args...)>
     : public ekiden::detail::asio_await_result<ekiden::EKIDEN_ASIO_NAMES, true, Args...> {};

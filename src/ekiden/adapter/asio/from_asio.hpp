@@ -1,6 +1,6 @@
-/// Makes an executor of Asio's an executor of this library.
+/// Turns an executor of Asio into an executor of this library.
 ///
-/// Part: adapter. Used by: adapter/asio/standalone.hpp and adapter/asio/boost.hpp, which name it.
+/// Part: adapter. Used by: adapter/asio/standalone.hpp, adapter/asio/boost.hpp.
 #pragma once
 
 #include <ekiden/adapter/asio/asio_context.hpp>
@@ -13,23 +13,25 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A copy of `AsioExecutor` (of an io_context, thread_pool or strand, an any_io_executor, ...) as an executor
-/// of this library. It can be used for post(), strands, lanes, timers and coroutines. Equal if Asio's
-/// executors are. As thread-safe as Asio's executor.
+/// An executor of this library that contains a copy of an `AsioExecutor`. The `AsioExecutor` can be an
+/// any_io_executor, or the executor of an io_context, a thread_pool or a strand. The adapted executor can be
+/// used for post(), strands, lanes, timers and coroutines. Two adapted executors are equal if Asio's
+/// executors are equal. The adapted executor is as thread-safe as Asio's executor.
 ///
-/// Its context lies in Asio's context and is destroyed with it. One thread of this library serves its timers.
-/// The first wait starts that thread.
+/// The ekiden context of this executor is stored in Asio's context and is destroyed with it. One thread of
+/// ekiden serves the timers of that context. The first wait for a timer starts that thread.
 ///
-/// Asio runs an accepted task, or drops it when its context is destroyed: then the task is abandoned. A task
-/// that is posted while that context destroys its services is abandoned at once. Exceptions of a task leave
-/// io_context::run(). In the child of a fork() it is as usable as Asio's context, but has no timers: make a
-/// new context there.
+/// Asio runs an accepted task, or drops the task when Asio's context is destroyed. A dropped task is
+/// abandoned. A task that is posted while Asio's context destroys its services is abandoned at once. If a
+/// task throws an exception, io_context::run() throws the same exception. In the child process of a fork(),
+/// this executor can be used like Asio's context, but it has no timers. Create a new context in the child
+/// process.
 template <class Asio, class AsioExecutor>
 class from_asio_executor : public task_sink<from_asio_executor<Asio, AsioExecutor>> {
 public:
     using inner_executor_type = AsioExecutor;
 
-    /// Throws std::bad_alloc in the first call for a context.
+    /// The first call for a context may throw std::bad_alloc.
     explicit from_asio_executor(const AsioExecutor& inner)
         : inner_(inner), context_(&Asio::template use_service<side>(Asio::context_of(inner))) {
         context_->know(Asio::prefer(inner_, Asio::outstanding_work_t::untracked),
@@ -42,14 +44,14 @@ public:
         return a.inner_ == b.inner_;
     }
 
-    /// Counts work, like outstanding_work.tracked of Asio's executor. If Asio's executor has no count of its
-    /// own, as any_io_executor has none, the first of several calls allocates memory. The program ends if
-    /// there is none.
+    /// Counts work, like outstanding_work.tracked of Asio's executor. Some Asio executors, such as
+    /// any_io_executor, have no work count of their own. For such an executor, the call that raises the count
+    /// from 0 allocates memory. If that allocation fails, the program terminates.
     void on_work_started() const noexcept { count_work(inner_, true); }
     void on_work_finished() const noexcept { count_work(inner_, false); }
 
-    /// Returns whether the calling thread is one of Asio's context, if Asio's executor can tell. For
-    /// any_io_executor and system_executor, which cannot, returns false.
+    /// Returns whether the calling thread belongs to Asio's context. Always returns false for any_io_executor
+    /// and system_executor, because these executors cannot tell.
     [[nodiscard]] bool running_in_this_thread() const noexcept {
         if constexpr (requires { inner_.running_in_this_thread(); })
             return inner_.running_in_this_thread();
@@ -57,7 +59,7 @@ public:
             return false;
     }
 
-    /// Rethrows the exception in a task of its own, so that Asio receives it.
+    /// Posts a task that rethrows the current exception, so that Asio receives the exception.
     void report_unhandled(const char*) const noexcept {
         this->post([error = std::current_exception()] { std::rethrow_exception(error); });
     }
@@ -75,7 +77,8 @@ private:
         give(inner_, given, order);
         return true;
     }
-    /// Returns `given` if the caller must run it at once, and null if Asio has it or has run it.
+    /// Returns `given` if the caller must run this task at once. Returns null if the task has been accepted,
+    /// run or abandoned.
     [[nodiscard]] task* continue_with(task* given) const {
         if (running_in_this_thread()) return given;
         owned_task owned(given);

@@ -1,4 +1,4 @@
-/// An allocator that uses the library's memory for tasks.
+/// An allocator that uses the same recycled memory as the library's tasks.
 ///
 /// Part: adapter. Used by: from_asio, await_asio.
 #pragma once
@@ -11,8 +11,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An allocator. Memory of at most recycler::max_node bytes comes from the recycler, and larger memory from
-/// operator new. All allocators are equal. Any thread may free what another has allocated.
+/// An allocator with recycled memory. Blocks of at most recycler::max_node bytes come from the recycler.
+/// Larger blocks come from operator new. All allocators of this class are equal. Any thread may free memory
+/// that another thread has allocated.
 template <class T>
 class recycling_allocator {
 public:

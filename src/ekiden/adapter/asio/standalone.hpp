@@ -1,7 +1,8 @@
-/// Connects to Asio without Boost (1.18 or newer): executors in both directions, and Asio's operations in
-/// coroutines of this library.
+/// Connects this library to Asio without Boost (version 1.18 or newer). The adapter converts executors in
+/// both directions, and lets coroutines of this library await Asio's operations.
 ///
-/// Part: adapter. Used by: programs that have Asio. Not part of <ekiden/ekiden.hpp>; docs/with-asio.md.
+/// Part: adapter. Used by: programs that use Asio. <ekiden/ekiden.hpp> does not include this header. The
+/// guide is docs/with-asio.md.
 #pragma once
 
 #include <asio/async_result.hpp>
@@ -23,8 +24,9 @@
 #endif
 #if ASIO_VERSION >= 102200 && defined(ASIO_HAS_THREADS) && !defined(ASIO_HAS_IOCP)
 #define EKIDEN_ASIO_HAS_EVENTS
-// Private headers of Asio's. asio_events runs the scheduler itself and puts a task of its own in place of the
-// reactor. Asio has no public function for either.
+// The next two headers are private headers of Asio. The class asio_events needs these headers, because it
+// runs Asio's scheduler directly and replaces the reactor's task by its own task. Asio has no public
+// functions for this purpose.
 #include <asio/detail/reactor.hpp>
 #include <asio/detail/scheduler.hpp>
 #endif
@@ -40,16 +42,16 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An executor of Asio's for an executor of this library: asio::post(asio_executor(pool.get_executor()), f).
-/// See to_asio_executor.
+/// An Asio executor that posts to an executor of this library. See to_asio_executor. Example:
+/// asio::post(asio_executor(pool.get_executor()), f).
 template <executor Executor>
 using asio_executor_type = to_asio_executor<standalone_asio, Executor>;
-/// Returns the executor of Asio's for an executor.
+/// Returns an Asio executor that posts to `inner`.
 template <executor Executor>
 [[nodiscard]] asio_executor_type<Executor> asio_executor(const Executor& inner) noexcept {
     return asio_executor_type<Executor>(inner);
 }
-/// Returns the executor of Asio's for a context's executor.
+/// Returns an Asio executor that posts to `context`.
 template <std::derived_from<execution_context> Context>
 [[nodiscard]] auto asio_executor(Context& context) noexcept {
     return asio_executor(context.get_executor());

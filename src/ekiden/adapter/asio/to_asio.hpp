@@ -1,7 +1,7 @@
-/// Makes an executor of this library an executor of Asio's.
+/// Turns an executor of this library into an executor of Asio.
 ///
-/// Part: adapter. Used by: adapter/asio/standalone.hpp and adapter/asio/boost.hpp, which name it. The
-/// properties are those of Asio 1.18 to 1.26 (modeled on P0443R14 and P1393R0).
+/// Part: adapter. Used by: adapter/asio/standalone.hpp, adapter/asio/boost.hpp. The executor properties are
+/// those of Asio 1.18 to 1.26, which are modeled on P0443R14 and P1393R0.
 #pragma once
 
 #include <ekiden/adapter/asio/asio_context.hpp>
@@ -16,18 +16,21 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A copy of `Executor` with the properties that Asio asks for:
-///   blocking           possibly (at first): execute(f) may call f(), as dispatch() does; never: as post()
-///   relationship       fork (at first); continuation: never blocking, as defer()
-///   outstanding_work   untracked (at first); tracked: copies count as work of the context, so that a loop's
-///                      run() and a pool's join() wait for their end
-///   allocator          where the memory for f comes from; a std::allocator stands for the recycler
-///   mapping            thread
-///   inline_exception_handling    capture, where Asio has this property
-///   context            see asio_side
+/// An executor for Asio. This executor contains a copy of an `Executor` and the properties that Asio asks
+/// for:
+///   blocking           `possibly` (the default) means that execute(f) may call f(), like dispatch().
+///                      `never` means that execute(f) posts f.
+///   relationship       The default is `fork`. With `continuation` and `never`, execute() works like defer().
+///   outstanding_work   The default is `untracked`. If `tracked`, each copy counts as work of the context.
+///                      So run() of a loop and join() of a pool wait until tracked copies are destroyed.
+///   allocator          The allocator provides the memory for f. A std::allocator stands for the recycler.
+///   mapping            always `thread`
+///   inline_exception_handling    always `capture`, if Asio has this property
+///   context            the Asio context that asio_side provides
 ///
-/// It is at most two words larger than the executor. For pools, loops and strands it has 16 bytes, so that
-/// any_io_executor allocates nothing for them. Copies do not throw. It is as thread-safe as the executor.
+/// The adapted executor is at most two words larger than `Executor`. For pools, loops and strands, its size
+/// is 16 bytes, so any_io_executor allocates no memory for it. Copying does not throw. The adapted executor
+/// is as thread-safe as `Executor`.
 template <class Asio, executor Executor, class Allocator = std::allocator<void>>
 class to_asio_executor {
     using blocking_t = typename Asio::blocking_t;
@@ -53,8 +56,8 @@ public:
         if (counts()) inner_.on_work_finished();
     }
 
-    /// Returns an executor for a handler. `is_counted`: the caller counts the work of the context as long as
-    /// necessary, so tracked copies do not.
+    /// Returns an executor for a handler. If `is_counted` is true, the caller itself counts the handler as
+    /// work of the context. In that case, tracked copies of the executor do not count as work.
     [[nodiscard]] static to_asio_executor of_handler(const Executor& inner, bool is_counted) noexcept {
         return {inner, Allocator(), is_counted ? counted_bit : std::uint8_t{0}};
     }
@@ -71,12 +74,13 @@ public:
         return !(a == b);
     }
 
-    /// Runs `f()`, before it returns or later, as the properties say. A context that accepts no more tasks
-    /// destroys `f`. Exceptions of `f` are never thrown to the caller, which may be Asio's own thread. They
-    /// are reported like those of the context's tasks. Throws like the executor's post().
+    /// Runs `f()` before execute() returns, or later, depending on the properties. If the context accepts no
+    /// more tasks, execute() destroys `f`. Exceptions of `f` are never thrown to the caller, because the
+    /// caller may be Asio's own thread. The context reports exceptions of `f` like exceptions of its tasks.
+    /// Throws the same exceptions as post() of `Executor`.
     template <class F>
     void execute(F&& f) const {
-        const Executor kept = inner_; // this handle may be destroyed when `f` has been called
+        const Executor kept = inner_; // a copy, because `f` may destroy this handle
         if (!has(never_bit) && calls_in_place(kept)) {
             std::decay_t<F> own(std::forward<F>(f));
             return reporting<F>(kept, own);
@@ -95,7 +99,7 @@ public:
 
     // ---- the properties
 
-    /// Throws std::bad_alloc in the first call for a context.
+    /// The first call for a context may throw std::bad_alloc.
     [[nodiscard]] typename Asio::execution_context& query(typename Asio::context_t) const {
         return use_service<detail::asio_side<Asio>>(inner_.context()).asio_context();
     }
@@ -147,7 +151,7 @@ public:
     [[nodiscard]] to_asio_executor<Asio, Executor> require(allocator_t<void>) const& noexcept {
         return {inner_, std::allocator<void>(), bits_};
     }
-    // Asio requires it last, of a copy that is work already.
+    // Asio calls the next two functions last, on a copy that already counts as work.
     template <class A>
     [[nodiscard]] to_asio_executor<Asio, Executor, A> require(allocator_t<A> with) && noexcept {
         return {*this, with.value()};
@@ -163,18 +167,18 @@ private:
     static constexpr std::uint8_t never_bit = 1;
     static constexpr std::uint8_t continuation_bit = 2;
     static constexpr std::uint8_t tracked_bit = 4;
-    static constexpr std::uint8_t counted_bit = 8; // another object counts the work
+    static constexpr std::uint8_t counted_bit = 8; // another object counts the handler as work
 
     to_asio_executor(const Executor& inner, const Allocator& allocator, std::uint8_t bits) noexcept
         : inner_(inner), allocator_(allocator), bits_(bits) {
         if (counts()) inner_.on_work_started();
     }
-    /// Takes over the state of `left`, including the work that it counts.
+    /// Moves the executor, the properties and the counted work out of `left`.
     template <class Other>
     to_asio_executor(to_asio_executor<Asio, Executor, Other>& left, const Allocator& allocator) noexcept
         : inner_(std::move(left.inner_)), allocator_(allocator), bits_(left.release()) {}
 
-    /// Returns its properties. From now on it does not count as work.
+    /// Returns the property bits. After this call, the object does not count as work.
     [[nodiscard]] std::uint8_t release() noexcept {
         return std::exchange(bits_, static_cast<std::uint8_t>(bits_ & ~tracked_bit));
     }
@@ -186,8 +190,8 @@ private:
         return {inner_, allocator_, static_cast<std::uint8_t>(is_set ? bits_ | bit : bits_ & ~bit)};
     }
 
-    /// A scope in which the executor accepts a task. Coroutines that are dropped with the task are not
-    /// destroyed inside it.
+    /// A scope for the call that gives a task to the executor. If the executor drops the task, the coroutines
+    /// of the task are not destroyed inside this scope, but later.
     class posting_scope {
     public:
         posting_scope() noexcept

@@ -1,11 +1,12 @@
-/// Makes executors of this library schedulers of the sender/receiver model (P2300R10, C++26).
+/// Turns executors of this library into schedulers of the sender/receiver model (P2300R10, C++26).
 ///
-/// Part: adapter. Used by: programs that have senders. Uses std::execution if the standard library has it, or
-/// else stdexec if its headers are found. To use another library that has the same names, define these macros
-/// before the include:
+/// Part: adapter. Used by: programs that use senders. This header uses std::execution if the standard library
+/// has it. Otherwise the header uses stdexec if the headers of stdexec are found. To use another library with
+/// the same names, define these macros before the include:
 ///   EKIDEN_SENDERS         the namespace of set_value, sender_t, completion_signatures, ...
 ///   EKIDEN_SENDERS_TOKENS  the namespace of get_stop_token and stop_token_of_t
-/// Not part of <ekiden/ekiden.hpp>.
+///
+/// <ekiden/ekiden.hpp> does not include this header.
 #pragma once
 
 #include <ekiden/execution/executor.hpp>
@@ -40,7 +41,8 @@ namespace senders_tokens = EKIDEN_SENDERS_TOKENS;
 
 namespace detail {
 
-/// Whether a token can ever report a stop request. A token type that never can has a constant for it.
+/// Whether a token of this type can ever report a stop request. If a token type never can, its
+/// `stop_possible()` is a constant expression with the value false.
 template <class Token>
 inline constexpr bool can_ever_stop = true;
 template <class Token>
@@ -59,18 +61,19 @@ using schedule_signatures =
 
 } // namespace detail
 
-/// A scheduler for an executor: of a pool, a loop, a strand, a lane, or any other. It is a handle like the
-/// executor. Schedulers are equal if their executors are.
+/// A scheduler for any executor, such as the executor of a pool, a loop, a strand or a lane. Like an
+/// executor, a scheduler is a small handle. Two schedulers are equal if their executors are equal.
 ///
-/// schedule() returns a sender that completes with set_value() on the executor, like a posted task. Its
-/// operation is its own task, so nothing is allocated.
+/// schedule() returns a sender that completes with set_value() on the executor, like a posted task. The
+/// operation state is also the task, so starting the operation allocates no memory.
 ///
-/// The sender can complete with set_stopped() only if the receiver's token can stop. It does so in place of
-/// set_value() in three cases: a stop has been requested, the context drops the task, or the context refuses
-/// it. A context refuses a task if it has been stopped or has no memory. If the token cannot stop, a dropped
-/// operation completes with set_error(std::system_error(operation_canceled)). Both are called where the task
-/// is dropped, possibly in start(). After a stop request, a queued operation stays in the queue until its
-/// turn.
+/// The sender can complete with set_stopped() only if the receiver's stop token can report a stop request.
+/// Such a sender calls set_stopped() instead of set_value() in three cases: a stop has been requested, the
+/// context drops the task, or the context refuses the task. A context refuses tasks if it has been stopped or
+/// has no memory. If the token can never report a stop request, an operation that is dropped or refused
+/// completes with set_error(std::system_error(operation_canceled)). The thread that drops the task calls
+/// set_stopped() or set_error(), possibly inside start(). A stop request does not remove an operation from
+/// the queue. The operation completes when its turn comes.
 template <executor Executor>
 class executor_scheduler {
     template <class Receiver>
@@ -97,7 +100,8 @@ class executor_scheduler<Executor>::schedule_sender {
 public:
     using sender_concept = senders::sender_t;
 
-    /// Names the scheduler on which set_value() is called. Other completions may be called elsewhere.
+    /// Contains the scheduler on which set_value() is called. Other threads may call set_stopped() and
+    /// set_error().
     struct attributes {
         [[nodiscard]] executor_scheduler
         query(senders::get_completion_scheduler_t<senders::set_value_t>) const noexcept {
@@ -107,7 +111,8 @@ public:
     };
     [[nodiscard]] attributes get_env() const noexcept { return {scheduler_}; }
 
-    /// The form of P2300R10. The form of P3557R3 (C++26) follows.
+    /// The member function that P2300R10 requires. The static member function below is the form of P3557R3
+    /// (C++26).
     template <class Env>
     [[nodiscard]] detail::schedule_signatures<Env> get_completion_signatures(const Env&) const noexcept {
         return {};
@@ -132,8 +137,8 @@ private:
     executor_scheduler scheduler_;
 };
 
-/// The operation state. The receiver's side provides its memory. It must not move from start() until its
-/// completion, which may destroy it.
+/// The operation state. The caller of connect() provides the memory for the state. The state must not move
+/// between start() and its completion. The completion function may destroy the state.
 template <executor Executor>
 template <class Receiver>
 class executor_scheduler<Executor>::operation final : public task {
@@ -148,10 +153,10 @@ public:
     operation(operation&&) = delete;
 
     void start() & noexcept {
-        const Executor where = executor_; // this may be destroyed when accept() has the task
+        const Executor where = executor_; // a copy, because accept_task() may destroy *this
         try {
             (void)accept_task(where, this, task_order::usual);
-        } catch (...) { // then it has been abandoned and has completed
+        } catch (...) { // the task has been abandoned, so the operation has completed
         }
     }
 
@@ -179,7 +184,7 @@ private:
     Receiver receiver_;
 };
 
-/// Returns the scheduler of an executor, or of a context's executor.
+/// Returns a scheduler for an executor, or for the executor of a context.
 template <executor Executor>
 [[nodiscard]] executor_scheduler<Executor> as_scheduler(const Executor& where) noexcept {
     return executor_scheduler<Executor>(where);

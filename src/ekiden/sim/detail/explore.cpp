@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 namespace {
 
-constexpr std::size_t most_lines = 60; // of a timeline in a report
+constexpr std::size_t most_lines = 60; // largest number of lines of a timeline in a report
 
 void print(const options& chosen, const report& found) {
     if (chosen.prints) std::fprintf(stderr, "%s", found.text.c_str());
@@ -25,7 +25,7 @@ void take(const run_answer& from, report& to) {
     for (const auto& [mark, count] : from.marks) to.reached[mark] += count;
 }
 
-/// Fills the report with `shown`, the run that represents the failure.
+/// Fills the report with the failure that the run `shown` has found.
 void tell(report& to, const outcome& shown, const std::string& how) {
     to.kind = shown.found.kind;
     to.why = std::string(name_of(shown.found.kind)) + ": " + shown.found.why;
@@ -76,7 +76,7 @@ report detail::explore(const options& chosen, test_reference test) {
     check_options(chosen);
     runner with(test, chosen);
     report result;
-    // The dull run counts the choices. What the other seeds draw depends on that number.
+    // The dull run counts its choices. The plans of the other seeds depend on that number.
     run_answer answer = with.run({});
     if (chosen.first == 0) take(answer, result);
     if (answer.last.is_clean() && chosen.seeds > (chosen.first == 0 ? 1U : 0U)) {
@@ -107,8 +107,8 @@ report detail::replay(std::string_view text, const options& chosen, test_referen
 
 namespace {
 
-/// Appends the tapes that differ from `from` in one more choice, after its last one. `made` is the complete
-/// tape that a run of `from` has made.
+/// Appends all tapes that begin with `from` and have one more choice that is not dull. `made` is the complete
+/// tape that a run of `from` has recorded.
 void append_children(const tape& from, const tape& made, std::vector<tape>& to) {
     const std::vector<choice>& choices = made.of(stream::schedule);
     for (std::size_t i = choices.size(); i-- > from.of(stream::schedule).size();) {

@@ -11,22 +11,23 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// The state that the explorer shares with the thread that runs simulations. A blocked thread keeps it.
+/// The state that the explorer shares with the thread that runs simulations. If that thread is blocked, it
+/// keeps the state alive.
 struct runner::place {
     place(detail::test_reference t, const options& o) : test(t), chosen(o) {}
 
     const detail::test_reference test;
     const options chosen;
-    // One side at a time uses these: the explorer until it wakes the thread, then the thread until it wakes
-    // the explorer.
+    // One side at a time uses the next five members. The explorer uses these members until it wakes the
+    // thread. Then the thread uses these members until it wakes the explorer.
     run_request request;
     run_answer answer;
     bool ends = false;
     bool is_lost = false;
-    std::exception_ptr refusal; // an exception that did not come from the test, such as std::bad_alloc
+    std::exception_ptr refusal; // an exception that the test did not throw, such as std::bad_alloc
     sys::parker thread;
     sys::parker explorer;
-    pulse beat; // the explorer may read it at any time
+    pulse beat; // the explorer may read this member at any time
 
     void serve();
     void run_all();
@@ -34,7 +35,7 @@ struct runner::place {
     void take(simulation& from, outcome& to);
 };
 
-/// Moves the results out of the simulation, which is not used afterwards.
+/// Moves the results out of the simulation. The simulation must not be used afterwards.
 void runner::place::take(simulation& from, outcome& to) {
     to.found = from.failure();
     to.made = from.made();
@@ -149,7 +150,7 @@ run_answer runner::run(const run_request& request) {
     at.thread.unpark();
     watch(at);
     run_answer answer = std::move(at.answer);
-    if (at.is_lost) { // the blocked thread keeps its state
+    if (at.is_lost) { // the blocked thread keeps the state of its `place` alive
         thread_.detach();
         place_ = nullptr;
     } else if (at.refusal != nullptr) {
@@ -158,15 +159,16 @@ run_answer runner::run(const run_request& request) {
     return answer;
 }
 
-/// Returns when the answer is ready. A step that takes long is only named on standard error, because it may
-/// still complete.
+/// Waits until the answer is ready. If a step takes long, prints the name of the step to standard error. The
+/// step may still complete.
 void runner::watch(place& at) {
     const blocked_here waiting("a simulation");
     if (options_.watch.count() <= 0) return at.explorer.park();
     const auto never = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t seen = never;
     while (!at.explorer.park_until(sys::clock::now() + sys::bounded(options_.watch))) {
-        const std::uint32_t now = at.beat.steps.load(sys::relaxed); // relaxed: it is only displayed
+        // Relaxed: this value is only compared and displayed.
+        const std::uint32_t now = at.beat.steps.load(sys::relaxed);
         const task::function type = at.beat.type.load(sys::relaxed);
         if (now == seen && type != nullptr) {
             const std::string name(described_type(type(nullptr, task_request::describe)));

@@ -1,5 +1,5 @@
-/// The thread that runs simulations for explore. If a run blocks its thread, that thread is given up, and the
-/// next run gets a new thread.
+/// The thread that runs simulations for explore. If a run blocks this thread, the runner detaches it and
+/// starts a new thread for the next run.
 ///
 /// Part: sim. Used by: explore, shrink. Private.
 #pragma once
@@ -26,7 +26,7 @@ struct outcome {
     std::uint32_t step_count = 0;
     std::uint32_t schedule_choices = 0;
     scheduler by = scheduler::dull;
-    std::string plan; ///< the plan as text; empty if the run replays a tape
+    std::string plan; ///< The plan as text. Empty if the run has no failure or replays a tape.
     std::map<std::string, std::uint64_t> marks;
 
     [[nodiscard]] bool is_clean() const noexcept { return found.kind == verdict::none; }
@@ -34,22 +34,24 @@ struct outcome {
 
 /// A request to run seeds, or to replay a tape.
 struct run_request {
-    const tape* played = nullptr; ///< the tape to replay, if not null; otherwise the seeds below
+    const tape* played = nullptr; ///< The tape to replay. If null, the request is to run the seeds below.
     std::uint64_t seed = 0;
-    std::uint64_t last = 0;       ///< runs the seeds from `seed` to `last`, until one fails
-    std::uint32_t expected = 100; ///< the expected number of schedule choices in a run
+    /// The last seed to run. The first seed is `seed`. The first failure ends the request.
+    std::uint64_t last = 0;
+    std::uint32_t expected = 100; ///< The expected number of schedule choices in a run.
 };
 
-/// The answer to a request. `last` is the run that failed, or the last run.
+/// The answer to a request. `last` is the outcome of the run that failed. If no run failed, `last` is the
+/// outcome of the last run.
 struct run_answer {
     outcome last;
-    std::uint64_t seed = 0; ///< the seed of `last`
+    std::uint64_t seed = 0; ///< The seed of `last`.
     std::uint64_t runs = 0;
     std::uint64_t steps = 0;
-    std::map<std::string, std::uint64_t> marks; ///< the number of runs that have reached each mark
+    std::map<std::string, std::uint64_t> marks; ///< The number of runs that have reached each mark.
 };
 
-/// One thread at a time may use it.
+/// Runs simulations in a thread of its own. One thread at a time may use a runner.
 class runner {
 public:
     runner(detail::test_reference test, const options& chosen);
@@ -57,7 +59,8 @@ public:
     runner(const runner&) = delete;
     runner& operator=(const runner&) = delete;
 
-    /// Throws std::system_error if a thread is needed and the system refuses to start one.
+    /// Runs the request and returns the answer. Throws std::system_error if the system refuses to start a
+    /// thread.
     [[nodiscard]] run_answer run(const run_request& request);
 
 private:

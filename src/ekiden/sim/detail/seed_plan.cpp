@@ -6,7 +6,8 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 namespace {
 
-/// Returns one of three independent sequences of a seed.
+/// Returns the start value of random sequence number `which` of a seed. The sequences of a seed are
+/// independent.
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t which) {
     std::uint64_t h = seed * 3 + which + 1;
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -41,7 +42,7 @@ void seed_plan::draw_points(unsigned count, std::uint32_t expected) {
     std::sort(points_.begin(), points_.end());
 }
 
-/// Draws which faults are on. Some bugs need few faults, so not all of them are on at once.
+/// Draws which kinds of faults are on. Some bugs appear only with few faults, so a seed turns some kinds off.
 void seed_plan::draw_faults(fault_set allowed) {
     for (std::size_t i = 0; i != fault_kinds; ++i) {
         const auto kind = static_cast<fault>(i);
@@ -100,7 +101,7 @@ std::uint32_t seed_plan::pick_by_priority(std::span<const std::uint32_t> chains)
     };
     const std::uint32_t picked = best();
     if (!is_point()) return picked;
-    priority_of(chains[picked]) = low_priorities_--; // below all drawn priorities
+    priority_of(chains[picked]) = low_priorities_--; // now below all drawn priorities
     return best();
 }
 
@@ -124,7 +125,7 @@ std::uint32_t seed_plan::pick_undelayed(std::span<const std::uint32_t> chains) {
         }
     }
     const std::uint32_t picked = first_undelayed(chains);
-    // Time may only pass a chain that is delayed.
+    // Time may move before a chain runs only if a chain is delayed.
     if (chains[picked] == time_chain && delays_.empty()) return 0;
     const std::uint32_t chain = chains[picked];
     std::erase_if(delays_, [chain](const delay& d) { return d.chain == chain; });

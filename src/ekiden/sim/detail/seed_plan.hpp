@@ -1,12 +1,14 @@
-/// The plan that a seed draws: a scheduler, the faults that are on, and their rates. It makes each choice.
+/// The plan that a seed draws: a scheduler, the faults that are on, and their rates. The plan makes each
+/// choice of a run.
 ///
-/// Part: sim. Used by: the simulation, unless it replays a tape; explore. Private.
+/// Part: sim. Used by: the simulation, explore. Private. A simulation that replays a tape has no plan.
 ///
-/// There are three schedulers, because each finds bugs that the others miss. The first is uniformly random.
-/// The second has priorities with change points (S. Burckhardt et al., "A Randomized Scheduler with
-/// Probabilistic Guarantees of Finding Bugs", 2010). The third adds few delays to the dull order, which is
-/// oldest first (M. Emmi et al., "Delay-Bounded Scheduling", 2011). Two things differ from the papers. Time
-/// is one more chain that can be next. A delayed chain may stay delayed until nothing else can run.
+/// There are three schedulers, because each finds bugs that the other two miss. The first scheduler is
+/// uniformly random. The second scheduler gives chains of tasks priorities that change at a few points
+/// (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010). The
+/// third scheduler runs the oldest task first, but delays a few tasks (Emmi et al., "Delay-Bounded
+/// Scheduling", 2011). This code differs from the two papers in two ways. The code treats virtual time as one
+/// more chain, which the scheduler can choose. A delayed chain may stay delayed until no other chain can run.
 #pragma once
 
 #include <ekiden/sim/fault.hpp>
@@ -30,12 +32,13 @@ public:
     [[nodiscard]] scheduler kind() const noexcept { return kind_; }
     [[nodiscard]] fault_set faults() const noexcept { return faults_; }
 
-    /// Returns the index in `chains` of the next chain. `chains` is ordered oldest first. Time is chain 0 and
-    /// comes last. A running step that can be interrupted comes first.
+    /// Returns the index in `chains` of the chain that runs next. The oldest task's chain comes first in
+    /// `chains`. Virtual time is chain 0, which is the last element of `chains`. If a running step can be
+    /// interrupted, the chain of that step comes before all others.
     [[nodiscard]] std::uint32_t pick(std::span<const std::uint32_t> chains);
-    /// Returns which one of `ready` lanes is next.
+    /// Returns the index of the lane that runs next, out of `ready` lanes.
     [[nodiscard]] std::uint32_t pick_lane(std::uint32_t ready);
-    /// Returns 0 for no fault. The kind must be one that is on.
+    /// Returns 0 if no fault occurs. Faults of this kind must be on.
     [[nodiscard]] std::uint32_t pick_fault(fault kind, std::uint32_t range);
     [[nodiscard]] std::uint32_t pick_data(std::uint32_t range) { return data_random_.below(range); }
 
@@ -59,14 +62,14 @@ private:
     sys::random fault_random_;
     sys::random data_random_;
     scheduler kind_;
-    std::uint32_t choices_ = 0;         // number of choices made so far
-    std::uint32_t fair_from_ = 0;       // from this choice on, choices are random, so that no chain starves
-    std::vector<std::uint32_t> points_; // choices at which a priority changes or a delay begins
+    std::uint32_t choices_ = 0;   // number of schedule choices so far
+    std::uint32_t fair_from_ = 0; // from this choice on, the plan chooses at random, so that no chain starves
+    std::vector<std::uint32_t> points_; // choice numbers at which a priority changes or a delay begins
     std::uint32_t jumps_ = 0;           // number of consecutive jumps of time
-    unsigned time_permille_ = 0;        // for random: how often time is chosen, per 1000
-    bool time_is_low_ = true;           // for priorities: time has the lowest priority
+    unsigned time_permille_ = 0; // for the scheduler `random`: how often it chooses time, per 1000 choices
+    bool time_is_low_ = true; // for the scheduler `priorities`: whether time has the lowest priority
     std::vector<std::uint64_t> priorities_;
-    std::uint64_t low_priorities_; // the next low priority; all are below the drawn ones
+    std::uint64_t low_priorities_; // the next low priority, which is below all drawn priorities
     struct delay {
         std::uint32_t chain;
         std::uint32_t left; // remaining number of choices
@@ -75,7 +78,7 @@ private:
     bool delays_behind_time_ = false;
 
     fault_set faults_;
-    std::array<std::uint32_t, fault_kinds> rates_{}; // in units of 1/65536
+    std::array<std::uint32_t, fault_kinds> rates_{}; // the probability of each fault, in units of 1/65536
     std::uint32_t fault_budget_ = 0;
     std::uint32_t faults_allowed_ = 0; // the initial budget
 };

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::array<stream, streams> all_streams{stream::faults, stream::data, stream::schedule};
 
-/// The size of an outcome: first the number of choices that are not dull, then their values, then the number
-/// of steps.
+/// Returns the size of an outcome. The number of choices that are not dull counts first, then the sum of the
+/// values, then the number of steps.
 auto size_of(const outcome& o) {
     std::uint64_t sum = 0;
     for (const auto& each : o.made.choices) {
@@ -23,7 +23,7 @@ auto size_of(const outcome& o) {
 
 } // namespace
 
-/// Runs the candidate. Keeps it and returns true if it fails in the same way and is smaller.
+/// Runs the candidate. If the candidate fails in the same way and is smaller, keeps it and returns true.
 bool shrinker::try_tape(tape candidate) {
     if (left_ == 0) return false;
     --left_;
@@ -31,7 +31,7 @@ bool shrinker::try_tape(tape candidate) {
     run_answer answer;
     try {
         answer = with_.run({.played = &candidate});
-    } catch (...) { // keep the failure that has been found
+    } catch (...) { // keeps the failure that was found before
         left_ = 0;
         return false;
     }
@@ -43,7 +43,8 @@ bool shrinker::try_tape(tape candidate) {
     return true;
 }
 
-/// Removes all choices of a kind of fault, as if it had never been on.
+/// For each kind of fault, tries to remove all choices of this kind. The run then behaves as if this kind had
+/// never been on.
 bool shrinker::switch_faults_off() {
     bool any = false;
     for (std::size_t i = 0; i != fault_kinds; ++i) {
@@ -54,7 +55,7 @@ bool shrinker::switch_faults_off() {
         std::erase_if(without.of(stream::faults), [kind](const choice& c) { return c.kind == kind; });
         if (try_tape(std::move(without))) {
             any = true;
-        } else { // otherwise keeps it on, but without any fault
+        } else { // Keeps this kind on, but sets all its choices to 0, so that no fault occurs.
             tape zeroed = smallest_.made;
             for (choice& c : zeroed.of(stream::faults)) c.value = c.kind == kind ? 0 : c.value;
             any = try_tape(std::move(zeroed)) || any;
@@ -63,7 +64,7 @@ bool shrinker::switch_faults_off() {
     return any;
 }
 
-/// Deletes or zeroes spans of choices, longest spans first.
+/// Tries to delete or zero spans of choices. It begins with the longest spans.
 bool shrinker::change_spans(stream of, bool deletes) {
     bool any = false;
     for (std::size_t length = smallest_.made.of(of).size(); length != 0; length /= 2) {

@@ -1,7 +1,8 @@
-/// Shrinks the tape of a failing run: fewer steps out of order and fewer faults, but the same failure.
+/// Shrinks the tape of a failing run. The result has fewer steps out of order and fewer faults, but fails in
+/// the same way.
 ///
-/// Part: sim. Used by: explore. Private. Modeled on the passes of Hypothesis: delete spans, zero spans, lower
-/// values.
+/// Part: sim. Used by: explore. Private. Like the test library Hypothesis, it deletes spans of choices, sets
+/// spans to zero, and lowers single values.
 #pragma once
 
 #include <ekiden/sim/detail/runner.hpp>
@@ -16,8 +17,8 @@ public:
     shrinker(runner& with, outcome smallest, unsigned most_runs)
         : with_(with), smallest_(std::move(smallest)), left_(most_runs) {}
 
-    /// Returns the smallest failing outcome that it finds. Returns early if the system has no thread or no
-    /// memory for another run.
+    /// Returns the smallest failing outcome that was found. Returns early if the system cannot provide a
+    /// thread or memory for another run.
     [[nodiscard]] outcome run();
 
 private:
@@ -28,7 +29,7 @@ private:
 
     runner& with_;
     outcome smallest_;
-    unsigned left_; // number of runs that are left
+    unsigned left_; // number of runs that may still be made
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::sim

@@ -11,7 +11,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-constexpr std::uint32_t usual_choices = 100; // expected number of choices in a run, if it is not known
+// the expected number of choices in a run, if no run has counted them
+constexpr std::uint32_t usual_choices = 100;
 
 std::unique_ptr<sim::simulation> begun_with(std::uint64_t seed, const sim::options& limits) {
     if (simulation_here() != nullptr) {
@@ -59,7 +60,7 @@ std::size_t sim_context::drop_queued() noexcept {
     return dropped;
 }
 
-/// Called after the run has failed. No work of the context keeps anything waiting afterwards.
+/// Destroys all tasks and coroutines of the context. Called after the run has failed.
 void sim_context::end_early() noexcept {
     gate_.store(1, sys::relaxed);
     shut_down_services();

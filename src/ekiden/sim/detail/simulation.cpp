@@ -20,9 +20,10 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 namespace {
 
 constexpr std::size_t most_depth = 16;
-constexpr std::size_t shown_steps = 40; // number of steps in the text of a failure, if there is no explorer
+// without an explorer, the text of a failure shows this number of steps
+constexpr std::size_t shown_steps = 40;
 constexpr std::uint32_t test_chain = 1; // the chain of the test itself; chain 0 is time
-constexpr std::uint32_t delays = 25;    // number of delays of a fault: 1 us, 2 us, 4 us, and so on
+constexpr std::uint32_t delays = 25;    // number of possible delays: none, 1 us, 2 us, 4 us, and so on
 
 } // namespace
 
@@ -44,7 +45,7 @@ bool sim_role::wait_for(completion& awaited, const wait_limit* limit) noexcept {
 }
 bool sim_role::begin_blocking(const char* what) noexcept { world_.blocked(what); }
 
-/// The scope of a running step, possibly in the middle of other steps.
+/// The scope of a running step. A step can run in the middle of other steps.
 class simulation::step_scope {
 public:
     step_scope(simulation& world, const current& step) : world_(world), outer_(world.running_) {
@@ -89,7 +90,7 @@ void simulation::begin() noexcept {
 simulation::~simulation() {
     thread_record::here().simulation = nullptr;
     if (on_give_up_ || is_failure_told_) return;
-    // If an exception ends the simulation, it has already told the test about the failure.
+    // If an exception ends the simulation, that exception has already told the test about the failure.
     if (std::uncaught_exceptions() != exceptions_at_begin_) return;
     settle();
     if (failure_.kind != verdict::none) end_program();
@@ -101,11 +102,13 @@ void simulation::remove(sim_context& ended) noexcept { std::erase(contexts_, &en
 
 std::uint32_t simulation::chain_of(const task& given, task_order order, std::uint32_t line) {
     if (line != 0) return line_chains_[line - 1];
-    // A task that requeues itself keeps its chain: a strand with more tasks, a coroutine that yields.
+    // A task that requeues itself keeps its chain. Examples are a strand with more tasks and a coroutine that
+    // yields.
     if (const coroutine_promise* const of = coroutine_promise::of(given)) {
         const environment& env = of->env();
         const bool begins = of->link == nullptr && of->line() == 0 && &env != &default_environment();
-        // The environment of a root lies in its promise. Other coroutines have a copy of it, or refer to it.
+        // The promise of a root coroutine contains the environment. Other coroutines have a copy of the
+        // environment, or refer to it.
         if (env.chain == 0 && begins) const_cast<environment&>(env).chain = ++last_chain_; // NOLINT
         return env.chain != 0 ? env.chain : ++last_chain_;
     }
@@ -226,7 +229,7 @@ bool simulation::step(std::int64_t until) {
     settle();
     if (failure_.kind != verdict::none) return false;
     if (steps_ >= options_.max_steps || now_ns_ - epoch > options_.max_time.count()) {
-        // Numbers that differ between runs are not part of the reason. Otherwise a smaller run would not
+        // The reason must not contain numbers that differ between runs. Otherwise a smaller run would not
         // count as the same failure.
         fail(verdict::no_progress,
              "no end within " + std::to_string(options_.max_steps) + " steps and "
@@ -260,7 +263,7 @@ void simulation::jump(std::int64_t to) noexcept {
     is_ringing_ = false;
 }
 
-/// Runs a step. An exception that leaves it is a failure.
+/// Runs a step. If the step throws, that is a failure.
 template <class Step>
 void simulation::run_guarded(Step&& body, const char* who) {
     try {
@@ -279,7 +282,7 @@ void simulation::run_queued(std::size_t index) {
     queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(index));
     const current step{taken.where, taken.what->type(), taken.chain, coroutine_promise::of(*taken.what)};
     log(step_kind::task, step);
-    if (pulse_ != nullptr) { // relaxed: another thread only displays them
+    if (pulse_ != nullptr) { // Relaxed: another thread only displays these values.
         pulse_->type.store(step.type, sys::relaxed);
         pulse_->steps.store(pulse_->steps.load(sys::relaxed) + 1, sys::relaxed);
     }
@@ -288,7 +291,7 @@ void simulation::run_queued(std::size_t index) {
     run_guarded([&] { taken.what->run(); }, "a handler");
 }
 
-/// Between two steps, may call an action of at_any_time().
+/// May call an action of at_any_time(), if no step is running.
 void simulation::offer_ending() {
     if (endings_.empty() || depth_ != 0) return;
     for (std::size_t i = 0; i != endings_.size(); ++i) {
@@ -394,7 +397,8 @@ void simulation::fail_at_end(verdict kind, std::string why, std::string details)
     exceptions_at_end_ = exceptions;
 }
 
-/// Records the finding of fail_at_end() if the program has caught the exception that was in flight then.
+/// Records the finding of fail_at_end() if the program has caught the exception that was in flight during
+/// that call.
 void simulation::settle() noexcept {
     if (unwound_.kind == verdict::none || std::uncaught_exceptions() >= exceptions_at_end_) return;
     const finding caught = std::exchange(unwound_, {});
@@ -410,7 +414,7 @@ void simulation::throw_failure() {
 }
 
 void simulation::refuse(const char* why) {
-    if (failure_.kind != verdict::none) return; // objects that are being destroyed must be able to continue
+    if (failure_.kind != verdict::none) return; // a destructor that runs after the failure must not throw
     fail(verdict::real, why);
     throw_failure();
 }
@@ -466,11 +470,11 @@ std::string simulation::waiting_text() {
 }
 
 void simulation::tear_down() noexcept {
-    // Iterates by index, because the end of a context may create or destroy contexts.
+    // Iterates by index, because end_early() may create or destroy contexts.
     for (std::size_t i = 0; i != contexts_.size(); ++i) contexts_[i]->end_early();
 }
 
-/// Checks for pending work. Called when nothing can run any more.
+/// Checks for pending work. Called when no task can run any more.
 void simulation::check_rest() {
     bool waits = false;
     for (const sim_context* const c : contexts_) waits = waits || (!c->is_stopped() && c->work_ > 0);

@@ -1,8 +1,8 @@
-/// A simulated world with its own time. One thread runs a program in it, in an order that is chosen step by
-/// step.
+/// A simulation with its own virtual time. One thread runs all tasks of a program, in an order that is chosen
+/// step by step.
 ///
-/// Part: sim. Used by: sim_context and everything that it runs, explore. Private. How it works:
-/// simulation.md.
+/// Part: sim. Used by: sim_context, checks, link, explore. Private. The page simulation.md explains the
+/// simulation.
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
@@ -41,15 +41,15 @@ class simulation;
 /// Throws std::invalid_argument for an option that is out of range.
 void check_options(const options& chosen);
 
-/// The progress of a simulation, which another thread may read: the number of steps, and the running task's
-/// type.
+/// The progress of a simulation: the number of steps, and the type of the running task. Another thread may
+/// read this struct.
 struct pulse {
     sys::atomic<std::uint32_t> steps{0};
     sys::atomic<task::function> type{nullptr};
 };
 
-/// Leaves the handlers and the test after a failure. The simulation has recorded the failure already. what()
-/// describes it.
+/// The exception that ends the handlers and the test after a failure. The simulation has recorded the failure
+/// before it throws. what() describes the failure.
 class run_ended : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -57,11 +57,11 @@ public:
 
 struct finding {
     verdict kind = verdict::none;
-    std::string why;     ///< one line, equal for the same bug
-    std::string details; ///< further lines
+    std::string why;     ///< The reason in one line. The reason is equal for all runs with the same bug.
+    std::string details; ///< Further lines.
 };
 
-/// The role of the thread while it runs tasks of a context, or the test itself.
+/// The role of the simulating thread while it runs tasks of a context, or the test itself.
 class sim_role final : public thread_role {
 public:
     sim_role(context_id context, simulation& world, bool helps) noexcept
@@ -72,15 +72,15 @@ public:
 
 private:
     simulation& world_;
-    const bool helps_; // runs other tasks while it waits for a result
+    const bool helps_; // whether a wait for a result runs other tasks
 };
 
 class simulation final : public simulated_thread {
 public:
     static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-    /// Begins a simulation in the calling thread, until the destructor. Makes choices with the seed.
-    /// `expected` is the approximate number of schedule choices.
+    /// Begins a simulation in the calling thread. The destructor ends the simulation. The seed determines the
+    /// choices. `expected` is the approximate number of schedule choices.
     simulation(std::uint64_t seed, std::uint32_t expected, const options& chosen);
     /// Replays a tape.
     simulation(const tape& played, const options& chosen);
@@ -92,36 +92,39 @@ public:
 
     void add(sim_context& fresh) { contexts_.push_back(&fresh); }
     void remove(sim_context& ended) noexcept;
-    /// Returns the number of a new line. Tasks on one line keep their order: only the oldest can run.
+    /// Returns the number of a new line. Tasks on one line keep their order, because only the oldest of them
+    /// can run.
     [[nodiscard]] std::uint32_t new_line() {
         line_chains_.push_back(++last_chain_);
         return static_cast<std::uint32_t>(line_chains_.size());
     }
     /// Takes ownership of `given`, which will run in `where` after `delay`. Throws std::bad_alloc.
     void put(task* given, sim_context& where, task_order order, std::uint32_t line, std::int64_t delay);
-    /// Removes and returns the oldest queued task of `where`. Null if there is none.
+    /// Removes and returns the oldest queued task of `where`. Returns null if that context has no queued
+    /// task.
     [[nodiscard]] task* take_any(const sim_context& where) noexcept;
-    /// Like take_any(), for a line.
+    /// Removes and returns the oldest queued task of `line`. Returns null if that line has no queued task.
     [[nodiscard]] task* take_line(std::uint32_t line) noexcept;
     [[nodiscard]] bool is_running(const sim_context& where) const noexcept { return running_ == &where; }
     [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
     // ---- the run
 
-    /// Runs one task, or moves time to the next event, but not beyond `until`. Returns false if there is
-    /// nothing to do, or if the run has failed.
+    /// Runs one task, or moves time to the next event that is due by `until`. Returns false if no task can
+    /// run and no event is due, or if the run has failed.
     bool step(std::int64_t until = never);
-    /// Runs everything that is due up to `until`. Then sets the time to `until`.
+    /// Runs all tasks and timers that are due by `until`. Then sets the time to `until`.
     std::size_t run_until(std::int64_t until);
-    /// Runs until nothing is left to do. It is a failure if work is still pending then. Throws run_ended.
+    /// Runs until no task can run and no timer is left. It is a failure if a coroutine or other outstanding
+    /// work remains at the end. Throws run_ended after a failure.
     std::size_t run();
-    /// Leaves the step or the test if the run has failed. Destroys the queued tasks and the waiting
-    /// coroutines first, so that the test can destroy the objects that they use.
+    /// Throws run_ended if the run has failed. Outside a step, first destroys the queued tasks and the
+    /// waiting coroutines. Then the test can safely destroy the objects that these tasks and coroutines use.
     void throw_if_failed() {
         settle();
         if (failure_.kind != verdict::none) throw_failure();
     }
-    /// A point at which other tasks may run.
+    /// Lets other tasks run in the middle of the running step.
     void point();
     [[nodiscard]] bool wait_for(completion& awaited, const wait_limit* limit, bool helps) noexcept;
     [[noreturn]] void blocked(const char* what) noexcept;
@@ -131,34 +134,35 @@ public:
     // ---- choices
 
     [[nodiscard]] std::uint32_t choose_data(std::uint32_t range);
-    /// Returns 0 for no fault. Otherwise the value tells the severity.
+    /// Returns 0 if no fault occurs. Otherwise returns a number from 1 to `range` - 1, which selects the
+    /// variant of the fault.
     [[nodiscard]] std::uint32_t choose_fault(fault kind, std::uint32_t range, const char* what) noexcept;
-    /// Returns a delay for this kind of fault. 0 means no delay.
+    /// Returns the delay that a fault of this kind causes, in ns. 0 means no delay.
     [[nodiscard]] std::int64_t choose_delay(fault kind, const char* what) noexcept;
     void end_faults() noexcept { faults_are_over_ = true; }
     void at_any_time(const char* name, std::function<void()> action);
 
     // ---- failures
 
-    /// Records a failure, unless the run has failed already.
+    /// Records the first failure of the run. Later calls have no effect.
     void fail(verdict kind, std::string why, std::string details = {}) noexcept;
-    /// Like fail(), for the destructor of an object whose condition is not met. If an exception destroys the
-    /// object, it is a failure only if the program catches that exception. An exception that leaves the step
-    /// or the test is itself the failure.
+    /// Like fail(), for a destructor of an object whose condition is not met. An exception may have caused
+    /// the destruction. In that case, the unmet condition is a failure only if the program catches the
+    /// exception. If the step or the test exits by the exception, then the exception is the failure.
     void fail_at_end(verdict kind, std::string why, std::string details = {}) noexcept;
     /// Like fail(), but never returns.
     [[noreturn]] void give_up(verdict kind, std::string why, std::string details = {}) noexcept;
     [[nodiscard]] const finding& failure() const noexcept { return failure_; }
-    /// Leaves the step or the test by run_ended, like throw_if_failed(). The run must have failed.
+    /// Throws run_ended, like throw_if_failed(). The run must have failed.
     [[noreturn]] void throw_failure();
     void note(std::string text) { log(step_kind::note, {}, std::move(text)); }
     void reached(const char* mark) { ++reached_[mark]; }
 
-    /// Registers something that must happen once. Returns its number.
+    /// Registers an event that must happen once. Returns the number of the event.
     [[nodiscard]] std::size_t expect_once(std::string name);
-    /// Records that it has happened. Fails at the second call.
+    /// Records that the event has happened. Fails at the second call for the same event.
     void done_once(std::size_t number);
-    /// Its object is destroyed. It is a failure if it has not happened.
+    /// The destructor of an exactly_once calls this. It is a failure if the event has not happened.
     void drop_once(std::size_t number) noexcept;
 
     // ---- called by explore
@@ -173,10 +177,10 @@ public:
     [[nodiscard]] const std::map<std::string, std::uint64_t>& marks() const noexcept { return reached_; }
     /// Updates `shown` at each step from now on.
     void beat(pulse& shown) noexcept { pulse_ = &shown; }
-    /// Sets the action that give_up() calls. The thread then stays in give_up() forever. Without an action,
-    /// the simulation prints the failure itself.
+    /// Sets the action that give_up() calls. After that call, the thread stays in give_up() forever. Without
+    /// an action, the simulation prints the failure and aborts the program.
     void on_give_up(std::function<void()> action) { on_give_up_ = std::move(action); }
-    /// The test has returned, so none of its actions is called any more.
+    /// Records that the test has returned. The actions of the test are not called after that.
     void end_test() noexcept {
         endings_.clear();
         has_test_ended_ = true;
@@ -192,7 +196,7 @@ private:
         task* what;
         sim_context* where;
         std::int64_t not_before;
-        std::uint32_t line; // 0 if the task is on no line
+        std::uint32_t line; // 0 means that the task is on no line
         std::uint32_t chain;
     };
     struct once {
@@ -208,7 +212,7 @@ private:
         sim_context* context;
         task::function type;
         std::uint32_t chain;
-        const coroutine_promise* coroutine = nullptr; // as it was when the step began
+        const coroutine_promise* coroutine = nullptr; // the coroutine that ran when the step began
     };
     class step_scope;
 
@@ -234,10 +238,10 @@ private:
     [[nodiscard]] std::string failure_text() const;
     [[noreturn]] void end_program() const noexcept;
 
-    std::optional<seed_plan> plan_; // empty if it replays a tape
+    std::optional<seed_plan> plan_; // empty while the simulation replays a tape
     const tape played_;
     std::array<std::size_t, streams> played_up_to_{};
-    tape tape_; // the tape that this run makes
+    tape tape_; // records the choices of this run
     const options options_;
 
     std::vector<sim_context*> contexts_;
@@ -245,7 +249,7 @@ private:
     std::vector<std::size_t> candidates_;
     std::vector<std::uint32_t> chains_; // the chains of the candidates
     std::vector<std::uint32_t> blocked_lines_;
-    std::vector<std::uint32_t> line_chains_; // the chain of each line; lines are numbered from 1
+    std::vector<std::uint32_t> line_chains_; // the chain of each line; the numbers of lines begin at 1
     std::uint32_t last_chain_ = 0;
 
     sim_context* running_ = nullptr;
@@ -262,14 +266,14 @@ private:
     std::map<std::string, std::uint64_t> reached_;
     timeline log_;
     finding failure_;
-    finding unwound_;           // the finding of fail_at_end() while an exception is in flight
-    int exceptions_at_end_ = 0; // the number of exceptions in flight then
+    finding unwound_;           // holds the finding of fail_at_end() while an exception is in flight
+    int exceptions_at_end_ = 0; // number of exceptions in flight when fail_at_end() was called
     const int exceptions_at_begin_ = std::uncaught_exceptions();
-    bool is_failure_told_ = false; // an exception has left run() or the test
+    bool is_failure_told_ = false; // whether run() or the test has thrown the failure
     std::function<void()> on_give_up_;
     pulse* pulse_ = nullptr;
 
-    sim_role role_; // for the test itself
+    sim_role role_; // the role of the thread while it runs the test itself
     const role_scope scope_;
 };
 

@@ -14,7 +14,8 @@ constexpr std::array<char, streams> letters{'s', 'f', 'd'};
 
 void append_number(std::string& text, std::uint64_t number) { text += std::to_string(number); }
 
-/// Appends text such as "3,0*12,1": each value, with a count if it is repeated.
+/// Appends all values, as a text such as "3,0*12,1". A repeated value appears once, with a count behind the
+/// `*`.
 void append_choices(std::string& text, const std::vector<choice>& choices) {
     for (std::size_t i = 0; i != choices.size();) {
         std::size_t end = i + 1;

@@ -1,8 +1,8 @@
-/// The recorded choices of one simulation. Replaying them gives the same run.
+/// The recorded choices of one simulation. A replay of the choices gives the same run.
 ///
-/// Part: sim. Used by: the simulation (records, replays), explore (shrinks), reports (as text). Modeled on
-/// the byte stream of Hypothesis (D. MacIver, A. Donaldson, "Test-Case Reduction via Test-Case Generation",
-/// 2020).
+/// Part: sim. Used by: the simulation, explore. The simulation records and replays a tape, and explore
+/// shrinks it. A tape is modeled on the byte stream of the test library Hypothesis (MacIver and Donaldson,
+/// "Test-Case Reduction via Test-Case Generation", 2020).
 #pragma once
 
 #include <ekiden/sim/fault.hpp>
@@ -21,19 +21,21 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 enum class stream : std::uint8_t { schedule, faults, data };
 inline constexpr std::size_t streams = 3;
 
-/// A choice of one of `range` values. The value 0 is always the dull one: the oldest task, no fault, no
+/// A choice of one of `range` values. The value 0 is always the dull choice: the oldest task, no fault, or no
 /// delay.
 struct choice {
     std::uint32_t range = 1;
     std::uint32_t value = 0;
-    fault kind = fault::late_task; ///< for a choice about faults
+    fault kind = fault::late_task; ///< The kind of fault, if the choice is about a fault.
 
     friend bool operator==(const choice&, const choice&) = default;
 };
 
-/// After the end of a tape, all choices are 0. A value outside its range is taken modulo the range.
+/// The recorded choices of a run. All choices after the end of a tape are 0. If a value is outside its range,
+/// the replay uses the value modulo the range.
 struct tape {
-    fault_set faults; ///< the faults that are on; each place where one may occur has a choice
+    /// The faults that are on. The tape has a choice for each place where such a fault may occur.
+    fault_set faults;
     std::array<std::vector<choice>, streams> choices;
 
     [[nodiscard]] std::vector<choice>& of(stream s) noexcept { return choices[static_cast<std::size_t>(s)]; }
@@ -43,12 +45,12 @@ struct tape {
 
     /// Returns the number of choices that are not dull.
     [[nodiscard]] std::size_t weight() const noexcept;
-    /// Removes dull choices from the end. That does not change the meaning of the tape.
+    /// Removes dull choices from the end of the tape. The meaning of the tape stays the same.
     void trim() noexcept;
 
-    /// Returns the tape as one line without blanks. The ranges are omitted.
+    /// Returns the tape as one line without blanks. The text does not contain the ranges.
     [[nodiscard]] std::string text() const;
-    /// Parses the result of text(). Throws std::invalid_argument.
+    /// Parses a text that text() has returned. Throws std::invalid_argument if the text is not valid.
     [[nodiscard]] static tape parse(std::string_view text);
 
     friend bool operator==(const tape&, const tape&) = default;

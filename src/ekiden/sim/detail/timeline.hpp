@@ -1,6 +1,7 @@
-/// The steps of a simulation, to print them and to compare them with another run.
+/// The recorded steps of a simulation. A timeline can be printed, and compared with the timeline of another
+/// run.
 ///
-/// Part: sim. Used by: the simulation (writes), explore (compares, prints). Private.
+/// Part: sim. Used by: the simulation, explore. Private.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -16,13 +17,13 @@ enum class step_kind : std::uint8_t { task, time, fault, note, dropped };
 
 struct step {
     step_kind kind;
-    std::uint8_t depth;  ///< number of steps that are interrupted by this one
-    std::uint32_t chain; ///< the chain of a task
-    std::int64_t time;   ///< since the start of the simulation, in ns
-    const char* what;    ///< the type_description() of a task, or the name of a coroutine
-    const char* file;    ///< the file of the coroutine's latest await; null for a task
+    std::uint8_t depth;  ///< Number of steps that this step interrupts.
+    std::uint32_t chain; ///< The chain of a task.
+    std::int64_t time;   ///< The time since the start of the simulation, in ns.
+    const char* what;    ///< The type_description() of a task, or the name of a coroutine.
+    const char* file;    ///< The file of the coroutine's latest await. Null for a task.
     std::uint32_t line;
-    const char* where; ///< name of the context
+    const char* where; ///< Name of the context.
     std::string text = {};
 
     friend bool operator==(const step&, const step&) = default;
@@ -38,7 +39,8 @@ public:
 
     /// Returns the last `most` steps, one per line.
     [[nodiscard]] std::string text(std::size_t most) const;
-    /// Returns the first step that differs, from both timelines. Empty if there is none.
+    /// Returns a text that shows the first different step of both timelines. The text is empty if the
+    /// timelines are equal.
     [[nodiscard]] std::string first_difference(const timeline& other) const;
 
 private:
