@@ -18,8 +18,8 @@ namespace ekiden::check {
 struct search {
     unsigned bound = 3;              ///< Largest number of preemptions. Smaller bounds are searched first.
     unsigned old_values = unbounded; ///< Limit for the depth-first search: see options::old_values.
-    bool random = false; ///< Whether to search with random priorities (PCT) instead of depth first.
-    std::uint64_t seed = 1;          ///< seed of the random search
+    bool random = false;    ///< Whether to search with random priorities (PCT) instead of depth first.
+    std::uint64_t seed = 1; ///< seed of the random search
     std::uint64_t executions = ~std::uint64_t{0}; ///< largest number of executions
     double seconds = 60;                          ///< Limit of processor time, in seconds.
     /// A model counts as hanging if it does not call the checker for this real time.

@@ -31,8 +31,8 @@ struct options {
     unsigned timeouts = 1;
     /// Largest number of operations in an execution. More operations count as a livelock.
     unsigned max_steps = 5000;
-    unsigned processors = 2;   ///< The result of sys::usable_concurrency(). With 1, some waits do not spin.
-    bool leaks = true;         ///< Whether to report memory that is still allocated at the end.
+    unsigned processors = 2; ///< The result of sys::usable_concurrency(). With 1, some waits do not spin.
+    bool leaks = true;       ///< Whether to report memory that is still allocated at the end.
     /// The name of the EKIDEN_MUTANT that is active while this model runs. The model must then fail.
     std::string_view mutant = {};
     bool fails = false;      ///< Whether the model contains a known bug and must fail.

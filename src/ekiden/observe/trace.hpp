@@ -75,8 +75,8 @@ struct event {
     std::string_view name = {}; ///< Valid until the program ends.
     /// Identifies an object. After the destruction of the object, another object may get the same id.
     std::uint64_t id = 0;
-    std::int64_t begin = 0;     ///< nanoseconds from the start of the recording to the event
-    std::int64_t length = 0;    ///< Duration in nanoseconds; 0 for a moment.
+    std::int64_t begin = 0;  ///< nanoseconds from the start of the recording to the event
+    std::int64_t length = 0; ///< Duration in nanoseconds; 0 for a moment.
     /// Returns the end of the event in nanoseconds since the start of the recording.
     [[nodiscard]] std::int64_t end() const noexcept { return begin + length; }
 };
@@ -93,7 +93,7 @@ struct track {
 struct snapshot {
     std::vector<track> tracks; ///< one track for each thread with events
     std::int64_t length = 0;   ///< nanoseconds from the start of the recording to this copy, or to stop()
-    std::uint64_t lost = 0; ///< number of events of threads that got no memory for their events
+    std::uint64_t lost = 0;    ///< number of events of threads that got no memory for their events
 };
 
 /// Returns a copy of the events since the last start(). Threads keep running during the call. The copy may or

@@ -76,8 +76,7 @@ public:
         if (size(top, bottom) > 0 || EKIDEN_MUTANT(deque_pop_forgets_the_last_item))
             return array_.current()->at(bottom).load(sys::relaxed);
         T* element = nullptr;
-        if (top
-            == bottom) { // the last element: the exchange of top_ decides which thread gets it
+        if (top == bottom) { // the last element: the exchange of top_ decides which thread gets it
             element = array_.current()->at(bottom).load(sys::relaxed);
             // [CL3] All claims are read-modify-writes of top_, so exactly one claim takes the element. [CL4]
             // The exchange also continues the release sequences of the earlier claims.

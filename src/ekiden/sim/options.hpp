@@ -33,11 +33,11 @@ struct options {
     std::uint32_t max_steps = 100'000; ///< A run with more steps fails with `no_progress`.
     /// A run with more virtual time fails with `no_progress`.
     std::chrono::nanoseconds max_time = std::chrono::hours(24);
-    unsigned check_every = 16; ///< Every n-th seed runs twice, to compare the two runs. 0 means no seed.
+    unsigned check_every = 16;  ///< Every n-th seed runs twice, to compare the two runs. 0 means no seed.
     unsigned max_shrinks = 500; ///< Largest number of runs to shrink the failing run. 0 means no shrinking.
     /// A step that takes longer is named on standard error. 0 turns this off.
     std::chrono::milliseconds watch{1000};
-    bool prints = true;                    ///< Whether to print a failure to standard error.
+    bool prints = true; ///< Whether to print a failure to standard error.
 };
 
 /// The kinds of failures.
@@ -64,8 +64,8 @@ struct report {
     std::string why;              ///< The failure in one line.
     /// The printed text: reason, timeline, pending work, and the call that replays the run.
     std::string text;
-    std::string replay;     ///< The tape of the shrunk run, as text for replay().
-    std::uint64_t seed = 0; ///< The failing seed.
+    std::string replay;                           ///< The tape of the shrunk run, as text for replay().
+    std::uint64_t seed = 0;                       ///< The failing seed.
     scheduler found_by = scheduler::dull;         ///< The scheduler of the failing seed.
     std::uint64_t runs = 0;                       ///< Number of runs before the shrinking.
     std::uint64_t steps = 0;                      ///< Number of steps of all runs before the shrinking.

@@ -13,8 +13,7 @@ completion_wait::~completion_wait() {
 bool completion_wait::begin(completion& awaited) noexcept {
     awaited_ = &awaited; // written before arm(), because the stop callback reads it
     stop_state* const stop = way_home_.env().stop;
-    if (stop != nullptr
-        && !arm(*stop)) { // the stop was requested before, so the coroutine is posted
+    if (stop != nullptr && !arm(*stop)) { // the stop was requested before, so the coroutine is posted
         is_canceled_ = true;
         way_home_.resume();
         return true;

@@ -24,7 +24,7 @@ namespace detail {
 struct await_link {
     std::coroutine_handle<> waiting;     ///< the awaiting coroutine
     coroutine_promise* parent = nullptr; ///< promise of `waiting`; null for another library
-    std::coroutine_handle<> child; ///< the awaited coroutine, or null; owned by the link
+    std::coroutine_handle<> child;       ///< the awaited coroutine, or null; owned by the link
 
     await_link() noexcept = default;
     explicit await_link(std::coroutine_handle<> owned) noexcept : child(owned) {}

@@ -20,12 +20,12 @@ namespace detail {
 /// must not use this record, because a compiler may keep the address of thread-local data across a
 /// suspension.
 struct resume_record {
-    const char* base = nullptr;    ///< the stack address of the innermost resume loop, or null
-    std::coroutine_handle<> next;  ///< the coroutine that the loop resumes next, or null
-    std::uint32_t left = 0;        ///< number of awaits until the clock is read again
-    bool is_posting = false;       ///< true inside accept(), where no refused coroutine may be destroyed
-    std::uint64_t slice_began = 0; ///< the time in ns when the clock was first read in this slice, or 0
-    const void* foreign = nullptr; ///< the foreign coroutine's await that began this loop, or null
+    const char* base = nullptr;     ///< the stack address of the innermost resume loop, or null
+    std::coroutine_handle<> next;   ///< the coroutine that the loop resumes next, or null
+    std::uint32_t left = 0;         ///< number of awaits until the clock is read again
+    bool is_posting = false;        ///< true inside accept(), where no refused coroutine may be destroyed
+    std::uint64_t slice_began = 0;  ///< the time in ns when the clock was first read in this slice, or 0
+    const void* foreign = nullptr;  ///< the foreign coroutine's await that began this loop, or null
     bool foreign_has_ended = false; ///< true if the coroutine that `foreign` awaits has ended
 
     [[nodiscard]] static resume_record& here() noexcept;

@@ -42,7 +42,7 @@ struct fork_segment {
     fork_child* const piece;
     fork_segment* const outer;
     const bool was_quiet; // whether the participant was quiet before this segment
-    bool is_in_wait; // a call of this or an outer segment waits for a result
+    bool is_in_wait;      // a call of this or an outer segment waits for a result
 };
 
 /// The fork-join state of one thread. A participant lives as long as its pool, so other threads may access it
@@ -97,10 +97,9 @@ private:
     void sleep_for(fork_child& child) noexcept;
 
     fork_arena& arena_;
-    sys::cell<fork_segment*> innermost_{
-        nullptr};                        // used by the participant's thread only
-    fork_participant* victim_ = nullptr; // the last participant from which this thread has stolen
-    std::uint64_t quiet_until_ns_ = 0;   // 0 if a published child wakes workers
+    sys::cell<fork_segment*> innermost_{nullptr}; // used by the participant's thread only
+    fork_participant* victim_ = nullptr;          // the last participant from which this thread has stolen
+    std::uint64_t quiet_until_ns_ = 0;            // 0 if a published child wakes workers
     fork_deque ring_;
     sys::parker parker_; // May hold an old token, so a sleep may end early.
     // The arena uses these members. `next_` and `is_guest_` are constant once the participant is in the

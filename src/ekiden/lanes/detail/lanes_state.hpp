@@ -221,8 +221,7 @@ private:
     const operations& how_;
     const execution_context& inner_;
     const std::size_t lane_capacity_;
-    const bool
-        is_bounded_; // whether a capacity is set, so that posts add tasks to lanes, not to the inbox
+    const bool is_bounded_; // whether a capacity is set, so that posts add tasks to lanes, not to the inbox
     const when_full policy_;
     const std::uint16_t made_in_ = sys::fork_generation();
     const std::uint64_t measured_below_; // a delay is measured if a random number of 32 bits is below this

@@ -95,8 +95,8 @@ void event_count::end_search() noexcept {
 void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     const std::uint32_t waits = EKIDEN_MUTANT(sleep_waits_uncounted) ? 0 : one_waiting;
     const std::uint32_t before = state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
-    sleepers_[w].word.store(idle,
-                            sys::release); // [EC5] Release: the count. Pairs with the acquire in rouse().
+    // [EC5] Release: publishes the count. Pairs with the acquire in rouse().
+    sleepers_[w].word.store(idle, sys::release);
     // [EC1], [EC2], [EC4] Orders the two steps above before the caller's checks. Pairs with the fences in
     // notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence. While the count
     // is not 0, each poster either sees the count and executes a full fence, or the work of the poster is

@@ -67,7 +67,7 @@ private:
     std::vector<std::uint32_t> points_; // choice numbers at which a priority changes or a delay begins
     std::uint32_t jumps_ = 0;           // number of consecutive jumps of time
     unsigned time_permille_ = 0; // for the scheduler `random`: how often it chooses time, per 1000 choices
-    bool time_is_low_ = true; // for the scheduler `priorities`: whether time has the lowest priority
+    bool time_is_low_ = true;    // for the scheduler `priorities`: whether time has the lowest priority
     std::vector<std::uint64_t> priorities_;
     std::uint64_t low_priorities_; // the next low priority, which is below all drawn priorities
     struct delay {

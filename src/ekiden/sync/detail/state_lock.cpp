@@ -144,8 +144,8 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
     std::uint64_t since = 0;
     const unsigned rounds = unsigned{rules_->spins} + rules_->yields;
     unsigned looks = 0;
-    bool woken = false; // this thread has been woken to try again, and `waking` is set for it
-    bool late = false;  // the limit was reached, but a releaser had chosen this waiter before
+    bool woken = false;                 // this thread has been woken to try again, and `waking` is set for it
+    bool late = false;                  // the limit was reached, but a releaser had chosen this waiter before
     std::optional<blocked_here> asleep; // has a value from the first sleep on
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {

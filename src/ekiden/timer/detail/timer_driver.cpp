@@ -36,7 +36,7 @@ void timer_driver::added() noexcept {
 
 void timer_driver::add(timer_queue& fresh) noexcept {
     fresh.older_ = newest_.load(sys::relaxed); // relaxed: the caller holds the context's lock
-    newest_.store(&fresh, sys::release); // [TM3] Release: publishes the queue
+    newest_.store(&fresh, sys::release);       // [TM3] Release: publishes the queue
 }
 
 void timer_driver::shutdown() noexcept {
