@@ -191,7 +191,7 @@ root_coroutine spawned(std::optional<F> f, End end) {
     if (outcome.is_error()) end.fail(env, outcome.take_error());
 }
 
-/// Starts the coroutine on `where`. Throws whatever `where.post()` throws. Has no effect if it throws.
+/// Starts the coroutine on `where`. Throws whatever `where.post()` throws. A call that throws has no effect.
 template <executor E, class F, class End>
 void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) {
     auto& root = spawned<std::decay_t<F>, End>(

@@ -3,8 +3,9 @@
 ///
 /// Part: context. Used by: timer, sync, execution, lanes, async, pool, loop, sim. The part sim implements the
 /// interface. The other parts of the library check for a simulation before they read a clock, at the end of a
-/// batch of tasks, and when a context is constructed. A pool also makes this check when a thread that works
-/// for another context posts a task. No part of the library checks for a simulation each time it runs a task.
+/// batch of tasks, and when a context is constructed. A pool also checks for a simulation when a thread that
+/// works for another context posts a task. No part of the library checks for a simulation each time it runs a
+/// task.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
