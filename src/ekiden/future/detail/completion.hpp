@@ -21,12 +21,10 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// The bits of status_:
 ///
-/// * Bit 0, `claimed`: a thread is producing the result, or has canceled the task. The function unclaim()
-///   clears the bit.
+/// * Bit 0, `claimed`: a thread sets the result, or has canceled the task. The bit is cleared by unclaim().
 /// * Bit 1, `ready`: the result is set. The function complete() sets the bit.
 /// * Bit 2, `sleeper`: threads sleep on status_. A thread sets the bit before it sleeps.
-/// * Bit 3, `continued`: there are continuations to call. The function attach() sets the bit, and detach()
-///   clears the bit.
+/// * Bit 3, `continued`: continuations are attached. The bit is set by attach() and cleared by detach().
 /// * The bits from 4 to 31 count the references.
 class completion : public task {
 public:
