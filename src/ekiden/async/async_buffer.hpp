@@ -103,15 +103,15 @@ private:
 
 /// `const queue_status s = co_await async_push(buffer, std::move(item))`: waits until the buffer has room,
 /// and adds `item`. Returns `done` if the item was added, and `closed` if the buffer is closed. Returns
-/// `stopped` or `timed_out` if a stop or the deadline of the coroutine has ended the wait. `item` is
-/// unchanged unless the result is `done`. An added item stays in the buffer even if the coroutine is
-/// destroyed. Throws what the move constructor of T throws.
+/// `stopped` or `timed_out` if a stop or the deadline of the coroutine has ended the wait. If the result is
+/// not `done`, `item` is unchanged. An added item stays in the buffer even if the coroutine is destroyed.
+/// Throws what the move constructor of T throws.
 template <class T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item) noexcept {
     return detail::lock_awaiter<detail::push_operation<buffer_base<T, States>>>(buffer, item);
 }
-/// Adds a copy of `item` like async_push(buffer, std::move(item)). The function makes the copy when it is
-/// called, before the co_await. Throws what the copy constructor of T throws.
+/// Adds a copy of `item` like async_push(buffer, std::move(item)). The function copies `item` at once, before
+/// the co_await. Throws what the copy constructor of T throws.
 template <std::copy_constructible T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item) {
     return detail::lock_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(buffer, item);
@@ -124,14 +124,14 @@ template <class T, class States>
                               const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::push_operation<buffer_base<T, States>>>(limit, buffer, item);
 }
-/// Adds a copy of `item` like async_push(buffer, item, limit). The function makes the copy when it is called,
-/// before the co_await.
+/// Adds a copy of `item` like async_push(buffer, item, limit). The function copies `item` at once, before the
+/// co_await.
 template <std::copy_constructible T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
                               const wait_limit& limit) {
     return detail::limited_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(limit, buffer, item);
 }
-/// Adds `item` like async_push(buffer, item, limit). The limit is reached `duration` after the call.
+/// Adds `item` like async_push(buffer, item, limit). The limit is the time of the call plus `duration`.
 template <class T, class States>
 [[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
                                   const wait_duration& duration) {
@@ -160,7 +160,7 @@ template <std::copy_constructible T, class States>
 /// is closed and empty. The status is `stopped` or `timed_out` if a stop or the deadline of the coroutine has
 /// ended the wait. Throws what the move constructor of T throws.
 ///
-/// If the coroutine has received an item and is destroyed before it continues, the item is destroyed, too. A
+/// If the coroutine has received an item, but is destroyed before it resumes, the item is destroyed, too. A
 /// coroutine is destroyed, for example, if the context of its executor is destroyed.
 template <class T, class States>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer) noexcept {
@@ -172,7 +172,7 @@ template <class T, class States>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::pop_operation<buffer_base<T, States>>>(limit, buffer);
 }
-/// Removes the oldest item like async_pop(buffer, limit). The limit is reached `duration` after the call.
+/// Removes the oldest item like async_pop(buffer, limit). The limit is the time of the call plus `duration`.
 template <class T, class States>
 [[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer, const wait_duration& duration) {
     return async_pop(buffer, duration);
@@ -184,9 +184,9 @@ template <class T, class States>
     return async_pop(buffer, time);
 }
 
-/// Removes the oldest item like async_pop(buffer). If the coroutine is destroyed after it has received the
-/// item and before it continues, `unclaimed` is called with the item. `unclaimed` must be a named object that
-/// outlives the await. The call of `unclaimed` must not throw.
+/// Removes the oldest item like async_pop(buffer). If the coroutine has received the item, but is destroyed
+/// before it resumes, `unclaimed` is called with the item. `unclaimed` must be a named object that outlives
+/// the await. `unclaimed` must not throw.
 template <class T, class States, std::invocable<T&&> Unclaimed>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, Unclaimed& unclaimed) noexcept {
     using operation = detail::claimed_pop_operation<buffer_base<T, States>, Unclaimed>;

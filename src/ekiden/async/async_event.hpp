@@ -73,7 +73,7 @@ template <detail::awaited_event Event>
     return detail::limited_awaiter<detail::pass_operation>(limit, detail::lock_access::core(e),
                                                            event::is_one);
 }
-/// Waits like async_wait(e, limit). The limit is reached `duration` after the call.
+/// Waits like async_wait(e, limit). The limit is the time of the call plus `duration`.
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait_for(const Event& e, const wait_duration& duration) {
     return async_wait(e, duration);
@@ -87,9 +87,9 @@ template <detail::awaited_event Event>
 
 // ---- barriers
 
-/// `co_await async_wait(b, token)`: waits until a round of the barrier is complete. `token` is the result of
-/// arrive() in that round. Throws operation_canceled if the coroutine is stopped before the round is
-/// complete. A stop does not undo the arrival.
+/// `co_await async_wait(b, token)`: waits until a round of the barrier is complete. `token` is the value that
+/// arrive() returned in the awaited round. Throws operation_canceled if the coroutine is stopped before the
+/// round is complete. A stop does not undo the arrival.
 template <class Completion>
 [[nodiscard]] auto async_wait(const barrier<Completion>& b,
                               typename barrier<Completion>::arrival_token token) noexcept {
@@ -97,14 +97,14 @@ template <class Completion>
 }
 /// `const bool is_over = co_await async_wait(b, token, limit)`: waits like async_wait(b, token), but until
 /// `limit` at most. Returns true if the round is complete. Returns false if `limit` or a stop of the
-/// coroutine has ended the wait. The arrival counts, whether the result is true or false. Throws the same
-/// exceptions as async_lock(m, limit).
+/// coroutine has ended the wait. The arrival counts even if the result is false. Throws the same exceptions
+/// as async_lock(m, limit).
 template <class Completion>
 [[nodiscard]] auto async_wait(const barrier<Completion>& b, typename barrier<Completion>::arrival_token token,
                               const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::round_operation<barrier<Completion>>>(limit, b, token);
 }
-/// Waits like async_wait(b, token, limit). The limit is reached `duration` after the call.
+/// Waits like async_wait(b, token, limit). The limit is the time of the call plus `duration`.
 template <class Completion>
 [[nodiscard]] auto async_wait_for(const barrier<Completion>& b,
                                   typename barrier<Completion>::arrival_token token,
@@ -130,13 +130,13 @@ template <class Completion>
 }
 /// `const bool is_over = co_await async_arrive_and_wait(b, limit)`: arrives and waits like
 /// async_arrive_and_wait(b), but waits until `limit` at most. Returns true if the round is complete. Returns
-/// false if `limit` or a stop of the coroutine has ended the wait. The arrival counts, whether the result is
-/// true or false. Throws the same exceptions as async_lock(m, limit).
+/// false if `limit` or a stop of the coroutine has ended the wait. The arrival counts even if the result is
+/// false. Throws the same exceptions as async_lock(m, limit).
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait(barrier<Completion>& b, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::arrive_operation<barrier<Completion>>>(limit, b);
 }
-/// Arrives and waits like async_arrive_and_wait(b, limit). The limit is reached `duration` after the call.
+/// Arrives and waits like async_arrive_and_wait(b, limit). The limit is the time of the call plus `duration`.
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait_for(barrier<Completion>& b, const wait_duration& duration) {
     return async_arrive_and_wait(b, duration);

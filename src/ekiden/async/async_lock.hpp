@@ -1,8 +1,8 @@
 /// Locks and semaphores that a coroutine waits for without blocking its thread.
 ///
-/// Part: async. Used by: programs. Coroutines and threads that wait for a lock are in one common list. The
-/// page locks.md has the rules for stops, for limits, for the order, and for the destruction of a coroutine
-/// frame.
+/// Part: async. Used by: programs. Each lock has one list of waiters, which contains both coroutines and
+/// threads. The page locks.md has the rules for stops, for limits, for the order of the waiters, and for the
+/// destruction of coroutine frames.
 ///
 /// Coroutines cannot wait for three types of locks: spin_mutex, sequencer and elastic_barrier. A spin_mutex
 /// has no list of waiters. A sequencer is a queue for the calls of threads. An elastic_barrier is designed
@@ -24,9 +24,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Unlocks a mutex that async_lock() has locked and whose guard has given up the lock by release(). Any
-/// thread may call this function, because no thread owns such a mutex. Use unlock() for a mutex that was
-/// locked with lock(). If lock_checks is set, the library reports an unlock by the wrong function.
+/// Unlocks a mutex that async_lock() has locked. Call release() on the guard before this call. Any thread may
+/// call this function, because no thread owns such a mutex. Use unlock() for a mutex that was locked with
+/// lock(). If lock_checks is true, the library reports a call of the wrong unlock function.
 template <std::derived_from<mutex_base> Mutex>
 void async_unlock(Mutex& m) noexcept {
     detail::lock_access::end_hold(m);
@@ -88,8 +88,8 @@ private:
 
 namespace detail {
 
-/// An operation that locks a mutex, fifo_mutex or hybrid_mutex. The thread that unlocks the mutex hands it
-/// over to the waiting coroutine directly.
+/// An operation that locks a mutex, fifo_mutex or hybrid_mutex. The thread that unlocks the mutex passes the
+/// mutex directly to the waiting coroutine.
 template <class Mutex>
 class mutex_operation : public lock_operation {
 public:
@@ -176,8 +176,8 @@ private:
 template <class StateMutex, auto Op>
 concept has_operation = requires { typename StateMutex::template guard<Op>; };
 
-/// Runs `change` inside the lock, and returns true. Retries a few times if another thread is inside the lock.
-/// Returns false if no attempt was successful, or if the lock is in none of `states`.
+/// Runs `change` while this thread holds the lock, and returns true. Retries a few times if another thread
+/// holds the lock. Returns false if all attempts fail, or if the state of the lock is not one of `states`.
 template <class Change>
 [[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
     for (unsigned attempts = 1;; ++attempts) {
@@ -208,8 +208,8 @@ private:
 
 } // namespace detail
 
-// A function with the parameter `limit` waits until this limit at most. Such a function makes at least one
-// attempt, even if the limit has already been reached. A std::stop_token can be passed as a limit.
+// A function with the parameter `limit` waits until this limit at most. Every function with a limit makes at
+// least one attempt, even if the limit has already been reached. A std::stop_token can be passed as a limit.
 
 // ---- exclusive locks
 
@@ -233,7 +233,7 @@ template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_lock(Mutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<typename detail::lock_operations<Mutex>::exclusive>(limit, m);
 }
-/// Locks the mutex like async_lock(m, limit). The limit is reached `duration` after the call.
+/// Locks the mutex like async_lock(m, limit). The limit is the time of the call plus `duration`.
 template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_try_lock_for(Mutex& m, const wait_duration& duration) {
     return async_lock(m, duration);
@@ -261,7 +261,7 @@ template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_lock_shared(Mutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<typename detail::lock_operations<Mutex>::shared>(limit, m);
 }
-/// Locks the rw_mutex like async_lock_shared(m, limit). The limit is reached `duration` after the call.
+/// Locks the rw_mutex like async_lock_shared(m, limit). The limit is the time of the call plus `duration`.
 template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_try_lock_shared_for(Mutex& m, const wait_duration& duration) {
     return async_lock_shared(m, duration);
@@ -278,9 +278,9 @@ template <detail::awaited_shared_mutex Mutex>
 /// `auto guard = co_await async_enter<op>(m)`: waits until the operation `op` may begin, and enters the
 /// mutex. Returns the same type of guard as enter().
 ///
-/// The program must call leave() on the guard, with the next state. If the guard is destroyed with the frame
-/// of its coroutine, the guard leaves the state of the mutex unchanged. Throws operation_canceled if the
-/// coroutine is stopped before it enters the mutex.
+/// The program must call leave() on the guard, and pass the next state. If the guard is destroyed with the
+/// frame of its coroutine, the guard leaves the state of the mutex unchanged. Throws operation_canceled if
+/// the coroutine is stopped before it enters the mutex.
 template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter(StateMutex& m) noexcept {
     return detail::lock_awaiter<detail::enter_operation<Op, StateMutex>>(m);
@@ -292,7 +292,7 @@ template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter(StateMutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::enter_operation<Op, StateMutex>>(limit, m);
 }
-/// Enters the mutex like async_enter<op>(m, limit). The limit is reached `duration` after the call.
+/// Enters the mutex like async_enter<op>(m, limit). The limit is the time of the call plus `duration`.
 template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter_for(StateMutex& m, const wait_duration& duration) {
     return async_enter<Op>(m, duration);
@@ -315,13 +315,13 @@ template <std::ptrdiff_t Max>
     return detail::lock_awaiter<detail::acquire_operation<counting_semaphore<Max>>>(s);
 }
 /// `const bool taken = co_await async_acquire(s, limit)`: acquires a permit like async_acquire(s), but waits
-/// until `limit` at most. Returns true if it has acquired a permit. Returns false if `limit` or a stop of the
+/// until `limit` at most. Returns true if a permit was acquired. Returns false if `limit` or a stop of the
 /// coroutine has ended the wait. Throws the same exceptions as async_lock(m, limit).
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_acquire(counting_semaphore<Max>& s, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::acquire_operation<counting_semaphore<Max>>>(limit, s);
 }
-/// Acquires a permit like async_acquire(s, limit). The limit is reached `duration` after the call.
+/// Acquires a permit like async_acquire(s, limit). The limit is the time of the call plus `duration`.
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_try_acquire_for(counting_semaphore<Max>& s, const wait_duration& duration) {
     return async_acquire(s, duration);

@@ -31,7 +31,7 @@ namespace detail {
 class scope_state;
 
 /// A ticket represents a child in the list of a scope. A ticket is made before the child begins. The ticket
-/// is the last object in the child's frame to be destroyed.
+/// is destroyed after all other objects in the child's frame.
 class scope_ticket {
 public:
     /// Constructs the ticket of a child that admit() has counted. Sets `*where` to the address of the ticket.
@@ -128,17 +128,17 @@ private:
     stop_state stop_;
     sys::slow_lock lock_;
     bool is_closed_ : 1 = false;    // admit() returns false
-    bool is_waited_for_ : 1 = true; // no child was admitted since the last wait()
+    bool is_waited_for_ : 1 = true; // no child has been admitted since the last wait()
     bool is_alone_ : 1 = false;     // the async_scope has been destroyed
     std::size_t count_ = 0;         // the number of children
     std::size_t waiters_ = 0;       // the number of awaiters that use this state
     scope_ticket* first_ = nullptr;
     scope_wait_awaiter* waiting_ = nullptr;
     std::exception_ptr error_;
-    error_list others_; // the exceptions that came after error_
+    error_list others_; // the exceptions that were thrown after error_
 };
 
-/// A ticket and the callable of a child. The callable is destroyed before the ticket.
+/// Stores the ticket and the callable of a child. The callable is destroyed before the ticket.
 template <class F>
 struct scope_child {
     template <class G>
@@ -160,25 +160,26 @@ root_coroutine run_child(scope_child<F> child) {
 
 } // namespace detail
 
-/// A group of coroutines that run concurrently. A coroutine waits for all coroutines of a scope with wait().
+/// A group of coroutines that run concurrently. The function wait() waits for all coroutines of the group.
 ///
-/// The children run under a copy of the environment that was passed to the constructor. Only the stop state
-/// is different, because each scope has a stop state of its own. A stop request for the passed environment
-/// also stops all children of the scope. The results of the children are discarded.
+/// The children run under a copy of the environment that was passed to the constructor. The copy differs only
+/// in its stop state, because each scope has a stop state of its own. A stop request for the original
+/// environment also stops all children of the scope. The results of the children are discarded.
 ///
 /// If a child exits by an exception, the other children are stopped, and wait() throws the exception. If
-/// several children throw, wait() throws the first exception, and suppressed_exceptions() has the others.
-/// After a stop, operation_canceled is not treated as an error of a child. A child that an executor refuses
-/// or drops is treated as if it had thrown operation_canceled.
+/// several children throw, wait() throws the first exception, and suppressed_exceptions() returns the others.
+/// After a stop of the scope, an operation_canceled that a child throws is not an error. A child that an
+/// executor refuses or drops is treated as if it had thrown operation_canceled.
 ///
 /// Lifetime: the program must await wait() before it destroys a scope that has had children. Otherwise the
 /// library prints a message and aborts the program. The function with_scope() awaits wait() automatically.
 ///
-/// The destructor of a context destroys the coroutines of this context. A scope in the frame of such a
-/// coroutine then destroys its own children of this context, and stops its other children. While a context is
-/// destroyed, a child that was spawned on it must not run on another context. If an executor drops the owner
-/// of a scope while the owner's context still exists, the scope stops its children and does not wait for
-/// them. A later stop of the owner does not reach the children.
+/// The destructor of a context destroys the coroutines of this context. If a destroyed coroutine has a scope
+/// in its frame, the scope destroys its children that were spawned on the same context. The scope stops its
+/// other children. While a context is destroyed, a child that was spawned on this context must not run on
+/// another context. If an executor drops the owner of a scope while the owner's context still exists, the
+/// scope stops its children and does not wait for them. A later stop of the owner does not reach the
+/// children.
 ///
 /// Thread safety: all members except the destructor may be called concurrently. The destructor may run as
 /// soon as one wait() has returned, even if other coroutines are still in wait(). The other coroutines then
@@ -203,8 +204,8 @@ public:
     /// The child stores `f`, and destroys `f` before the child counts as ended. Returns false and has no
     /// effect if the scope is closed. If the executor accepts no more tasks, the child ends at once, and
     /// wait() throws operation_canceled. If the executor throws an exception, spawn() throws the same
-    /// exception, and wait() throws operation_canceled. If `f` cannot be stored, throws std::bad_alloc or the
-    /// exception that copying `f` throws, and the child has not begun.
+    /// exception, and wait() throws operation_canceled. If spawn() cannot store `f`, no child begins. In this
+    /// case, spawn() throws std::bad_alloc, or the exception that copying `f` has thrown.
     template <class F>
         requires detail::group_source<std::decay_t<F>>
     [[nodiscard]] bool spawn(F&& f) {
@@ -224,7 +225,7 @@ public:
     /// exceptions of the other children. A later wait() does not throw the same exception again. A stop of
     /// the waiting coroutine stops the children, but the wait continues until all children have ended. Throws
     /// std::system_error (resource_deadlock_would_occur) if the waiting coroutine is a child of this scope,
-    /// or if such a child awaits the waiting coroutine.
+    /// or if a child of this scope awaits the waiting coroutine.
     [[nodiscard]] detail::scope_wait_awaiter wait() noexcept { return detail::scope_wait_awaiter(*state_); }
 
     /// Closes the scope. After close(), spawn() returns false.
@@ -256,8 +257,8 @@ using scope_result = decltype(std::declval<awaiter_t<scope_body<F>>&>().await_re
 ///
 /// Returns the result of `f`. If `f` or a child exits by an exception, all other children are stopped, and
 /// with_scope() throws the exception. The function suppressed_exceptions() returns the exceptions of the
-/// others. Throws operation_canceled if a stop has ended `f`. Stores the callable `f` until with_scope() has
-/// ended.
+/// other children. Throws operation_canceled if a stop has ended `f`. Stores the callable `f` until
+/// with_scope() has ended.
 template <class F>
     requires requires { typename detail::scope_result<F>; }
 [[nodiscard]] coroutine<detail::scope_result<F>> with_scope(F f) {

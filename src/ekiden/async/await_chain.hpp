@@ -11,8 +11,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Returns a text with one line for each coroutine of a chain, from `root` down to the coroutine that waits.
-/// A line names the place where the coroutine is defined, and the line number of its latest await. Example:
+/// Returns a text with one line for each coroutine of a chain, from `root` down to the innermost coroutine. A
+/// line names the source file and the line where the coroutine is defined, and the line number of its latest
+/// await. Example:
 ///   reader: coroutine<> serve(socket&) (FILE:20), at line 25
 ///
 /// The word before the colon is the name of the environment, if the environment has a name. No coroutine of

@@ -87,7 +87,7 @@ private:
 
 /// `co_await std::move(f)`: waits for the result without blocking the thread. Returns the result or throws
 /// the exception, like f.get(). If the coroutine is stopped while it waits, throws operation_canceled and
-/// leaves the future unchanged. If the result is ready, returns it even after a stop.
+/// leaves the future unchanged. If the result is ready, returns the result even after a stop.
 ///
 /// Ordering: everything that the producer did before it completed the future happens before the co_await
 /// returns.

@@ -64,8 +64,7 @@ struct spawn_signature<void> {
     using type = void(std::exception_ptr);
 };
 
-/// Returns whether the exception that is being handled is an operation_canceled after a stop of the
-/// coroutine.
+/// Returns true if a stop of the coroutine was requested, and the current exception is an operation_canceled.
 [[nodiscard]] inline bool is_asked_for(const environment& env) noexcept {
     if (env.stop == nullptr || !env.stop->stop_requested()) return false;
     try {
@@ -192,7 +191,7 @@ root_coroutine spawned(std::optional<F> f, End end) {
     if (outcome.is_error()) end.fail(env, outcome.take_error());
 }
 
-/// Starts the coroutine on `where`. Throws the exceptions of `where.post()`, and then has no effect.
+/// Starts the coroutine on `where`. Throws whatever `where.post()` throws. A call that throws has no effect.
 template <executor E, class F, class End>
 void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) {
     auto& root = spawned<std::decay_t<F>, End>(
@@ -206,10 +205,10 @@ void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) 
 /// Calls `f()` on the executor `where`, and awaits the result of the call. The result must be a coroutine or
 /// another awaitable. If `f` is not callable, awaits `f` itself.
 ///
-/// `f` is stored until the coroutine has ended. So `f` may be a lambda with captures that is a coroutine
-/// itself. The completion token defines what co_spawn() returns. With the default token, co_spawn() returns
-/// nothing. The completion signature is void(std::exception_ptr), or void(std::exception_ptr, T) for a result
-/// of type T. If the result is a reference, the handler gets a pointer. If the result type has no default
+/// `f` is stored until the coroutine has ended. So `f` may be a lambda that has captures and is a coroutine.
+/// The completion token defines what co_spawn() returns. With the default token, co_spawn() returns nothing.
+/// The completion signature is void(std::exception_ptr), or void(std::exception_ptr, T) for a result of type
+/// T. If the result is a reference, the handler gets a pointer. If the result type has no default
 /// constructor, the handler gets a std::optional.
 ///
 /// With the token `detached`, an exception of the coroutine is passed to the exception handler of the
@@ -221,16 +220,16 @@ void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) 
 ///
 /// The coroutine is dropped if the context of `where` is destroyed, or if an executor refuses or drops the
 /// coroutine. An executor refuses or drops a coroutine if the executor's context stops, or if a lane is full.
-/// A dropped coroutine does not continue: its local variables and `f` are destroyed. The completion handler
+/// A dropped coroutine does not continue. Its local variables and `f` are destroyed. The completion handler
 /// of a dropped coroutine is not called. The future of a dropped coroutine throws operation_canceled.
 ///
 /// If an executor refuses the coroutine, a task of the context of `where` destroys the coroutine. If the
-/// context has stopped for good, the refused coroutine is destroyed by a thread in sync_wait() on that
-/// context, by the next co_spawn() on that context, or by the destructor of the context. So a task of a pool
-/// that may stop should wait for another coroutine of this pool with sync_wait(), and not through a future.
+/// context has stopped permanently, the coroutine is destroyed by the first of three calls: a sync_wait() on
+/// that context, the next co_spawn() on that context, or the destructor of the context. So if a pool may
+/// stop, its tasks should wait for coroutines of this pool with sync_wait(), and not with a future.
 ///
 /// Do not destroy a context while a coroutine that was spawned on it runs on another context. Do not destroy
-/// a context while another thread may still resume one of its coroutines.
+/// a context while another thread may still resume a coroutine of this context.
 ///
 /// Throws whatever where.post() throws. For example, the child process of a fork() cannot spawn on a pool of
 /// the parent process. Throws std::bad_alloc. If co_spawn() throws, the coroutine has not begun, and `f` is

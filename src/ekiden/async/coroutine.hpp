@@ -57,7 +57,7 @@ public:
         has_ = has::value;
     }
     void set_error(std::exception_ptr error) noexcept {
-        if (has_ == has::value) value_.~stored(); // after co_return, the destructor of a local has thrown
+        if (has_ == has::value) value_.~stored(); // a destructor has thrown after co_return
         ::new (static_cast<void*>(std::addressof(error_))) std::exception_ptr(std::move(error));
         has_ = has::error;
     }
@@ -72,8 +72,8 @@ public:
     }
 
     [[nodiscard]] bool is_error() const noexcept { return has_ == has::error; }
-    /// Returns the exception and keeps no reference to it. If this object kept a reference, another thread
-    /// could destroy the exception.
+    /// Moves the exception out of this object, which then has no reference to the exception. If this object
+    /// kept a reference, another thread could destroy the exception later.
     [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
 
 private:
@@ -124,9 +124,9 @@ public:
     void return_void() noexcept { result.set_value(); }
 };
 
-/// Begins a coroutine of ekiden on behalf of a coroutine of another library, which awaits it. Runs the
-/// awaited coroutine in this thread, up to its first wait. Returns true if the awaited coroutine has ended.
-/// In this case the await must not suspend, because no thread would resume the awaiting coroutine.
+/// Begins a coroutine of ekiden that a coroutine of another library awaits. Runs the awaited coroutine in
+/// this thread, up to its first wait. Returns true if the awaited coroutine has ended. The awaiting coroutine
+/// must then not be suspended, because no thread would resume it.
 [[nodiscard]] bool run_for_foreign(const await_link& link) noexcept;
 
 /// The awaiter of a coroutine. The awaiter begins the awaited coroutine, waits until that coroutine has
@@ -227,8 +227,8 @@ coroutine<T> detail::coroutine_promise_with<T>::get_return_object() noexcept {
 } // namespace ekiden::inline EKIDEN_ABI
 
 // A coroutine whose first parameters are (std::allocator_arg_t, const Allocator&) has a promise type of its
-// own. If the coroutine is a member function, its object comes before these parameters. So the frames of all
-// other coroutines need no room for an allocator.
+// own. If the coroutine is a member function, the object parameter comes before these parameters. So the
+// frames of all other coroutines need no room for an allocator.
 template <class T, class Allocator, class... Args>
 struct std::coroutine_traits<ekiden::coroutine<T>, std::allocator_arg_t, Allocator, Args...> {
     using promise_type = ekiden::detail::allocated_frame<ekiden::detail::coroutine_promise_of<T>,

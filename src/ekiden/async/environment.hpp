@@ -41,7 +41,7 @@ struct environment {
     /// priority.
     enum priority priority = ekiden::priority::normal;
     /// The number of the chain of tasks to which the coroutines belong in a simulation. Outside simulations,
-    /// the number of the chain is 0. This member stands here because it fits into the padding after
+    /// the number of the chain is 0. This member is declared here because it fits into the padding after
     /// `priority`.
     std::uint32_t chain = 0;
     const char* name = nullptr; ///< the name that dumps show, or null
@@ -54,18 +54,18 @@ private:
 };
 
 namespace detail {
-/// Gives access to the pointer to the coroutine_service in an environment. This service destroys coroutines
-/// that cannot resume on their executor.
+/// Gives access to the pointer to the coroutine_service in an environment. A coroutine_service destroys
+/// coroutines that cannot resume on their executor.
 struct environment_access {
     [[nodiscard]] static coroutine_service* keeper(const environment& of) noexcept { return of.keeper_; }
     static void set_keeper(environment& of, coroutine_service& keeper) noexcept { of.keeper_ = &keeper; }
 };
 
 /// The environment of a coroutine that resume_on() has moved. `before` is the executor on which the coroutine
-/// ran before the last move. The previous executor is kept because the coroutine may move back to it, and
-/// because copying a strand takes an atomic operation.
+/// ran before the last move. The previous executor is kept so that a move back to it needs no copy. Copying a
+/// strand takes an atomic operation.
 struct hopped_environment : environment {
-    any_executor before; // empty, or an executor for which is_plain() is true
+    any_executor before; // if `before` is not empty, its is_plain() is true
 };
 } // namespace detail
 

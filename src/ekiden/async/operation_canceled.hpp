@@ -12,9 +12,10 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Thrown by an awaited operation that was stopped, unless the result of the operation reports the stop. If
-/// an executor refuses or drops a coroutine, its future, its group, its scope or sync_wait() also reports
-/// this exception. The error code is std::errc::operation_canceled. The exception reports a stop that the
-/// program has requested, so it is usually not an error.
+/// an executor refuses or drops a coroutine, a wait for this coroutine also throws operation_canceled. This
+/// applies to waits by a future, a group, a scope or sync_wait(). The error code is
+/// std::errc::operation_canceled. The exception reports a stop that the program has requested, so it is
+/// usually not an error.
 class operation_canceled : public std::system_error {
 public:
     /// Makes an exception. `where` is the text of the message, which names the operation. Throws

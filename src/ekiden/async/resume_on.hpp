@@ -35,7 +35,7 @@ public:
             promise.post(task_order::usual);
         } else {
             way_there_.bind(hopping);
-            const any_executor to(to_); // a copy, because the post may destroy the awaiter
+            const any_executor to(to_); // `to` is a copy, because the post may destroy the awaiter
             way_there_.resume_at(to);
         }
         return true;
@@ -55,17 +55,18 @@ private:
 /// its own executor. Has no effect if the coroutine is already on the given executor.
 ///
 /// The first move of a coroutine allocates an environment in recycled memory. Later moves allocate nothing.
-/// If the allocation fails, throws std::bad_alloc, and the coroutine has not moved. If the executor accepts
-/// no more tasks, the coroutine and all coroutines that await it are dropped: see co_spawn().
+/// If the allocation fails, throws std::bad_alloc, and the coroutine does not move. If the executor accepts
+/// no more tasks, the coroutine and all coroutines that await it are dropped, as the comment of co_spawn()
+/// describes.
 ///
 /// The coroutine remains outstanding work of the context on which it was spawned. While the coroutine waits,
 /// it is not outstanding work of the new executor's context. If a coroutine moves to a loop, a work guard
 /// must keep the loop running.
 ///
-/// Lifetime: `where` must exist until the await has begun, unless it is a temporary object. If
-/// is_plain_executor is true for the type of `where`, the coroutine may keep a copy of `where` and compare it
-/// with other executors. The coroutine keeps the copy of the executor until the move after the next one. The
-/// variable is_plain_executor is true for trivially copyable executors, and for strands on such executors.
+/// Lifetime: if `where` is an lvalue, the executor must exist until the await has begun. If is_plain_executor
+/// is true for the type of `where`, the coroutine may keep a copy of `where`, and compare the copy with other
+/// executors. The coroutine keeps the copy until the coroutine has moved two more times. The variable
+/// is_plain_executor is true for trivially copyable executors, and for strands on such executors.
 template <executor E>
 [[nodiscard]] auto resume_on(const E& where) {
     return detail::hop_awaiter<const E&>(where);

@@ -1,7 +1,7 @@
 /// Waits for several buffers, and removes an item from the first buffer that has one.
 ///
-/// Part: async. Used by: programs. No item is lost: items of the other buffers stay in these buffers. The
-/// page locks.md has the rules of all awaited operations.
+/// Part: async. Used by: programs. No item is lost, because the items of the other buffers stay in these
+/// buffers. The page locks.md has the rules of all awaited operations.
 #pragma once
 
 #include <ekiden/async/detail/select_wait.hpp>
@@ -104,18 +104,17 @@ private:
 /// item. Returns a `popped` result with a std::variant of the item types. The index() of the variant tells
 /// which buffer had the item. If all buffers are closed and empty, the result is empty and has the status
 /// `closed`. If a stop or the deadline of the coroutine has ended the wait, the result is empty and has the
-/// status `stopped` or `timed_out`. Skips buffers that are closed and empty. Each call begins with another
-/// buffer than the previous call, so that no buffer is preferred. Throws what the move constructor of the
-/// item throws.
+/// status `stopped` or `timed_out`. Skips buffers that are closed and empty. Each call checks a different
+/// buffer first, so that no buffer is preferred. Throws what the move constructor of the item throws.
 ///
-/// If the coroutine has received an item and is destroyed before it continues, the item is destroyed, too.
+/// If the coroutine has received an item, but is destroyed before it resumes, the item is destroyed, too.
 template <class... Buffers>
     requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
 [[nodiscard]] auto select(Buffers&... buffers) noexcept {
     return detail::select_awaiter<Buffers...>(nullptr, buffers...);
 }
 /// Removes an item like select(buffers...), but checks the buffers in the order of the arguments. After the
-/// number of calls that `order` sets, one call begins with another buffer, so that no buffer starves.
+/// number of calls that `order` sets, one call checks another buffer first, so that no buffer starves.
 template <class... Buffers>
     requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
 [[nodiscard]] auto select(select_priority& order, Buffers&... buffers) noexcept {

@@ -19,7 +19,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// The awaiter of a sleep. The awaiter contains a timer, a node for the stop, and the suspension of the
+/// The awaiter of a sleep. The awaiter contains a timer, a node for stop requests, and the suspension of the
 /// coroutine. The awaiter lies in the frame of the coroutine that sleeps.
 class [[nodiscard]] sleep_awaiter final : awaited_timer, stop_node {
 public:
@@ -55,7 +55,7 @@ private:
     sys::clock::time_point time_;
     sys::atomic<std::uint8_t> parts_{0};
     bool is_cut_ = false;                // the deadline of the environment is before time_
-    sys::cell<bool> is_canceled_{false}; // written before is_due is set
+    sys::cell<bool> is_canceled_{false}; // timer_ended() writes is_canceled_ before it sets is_due
 };
 
 } // namespace detail

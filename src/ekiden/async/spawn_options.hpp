@@ -39,8 +39,8 @@ public:
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
     /// Returns the name that was set, or null.
     [[nodiscard]] const char* name() const noexcept { return name_; }
-    /// Returns the priority that was set. Returns null if no priority was set, which means the priority of
-    /// the executor.
+    /// Returns the priority that was set. If no priority was set, returns null, and the priority of the
+    /// executor applies.
     [[nodiscard]] const enum priority* priority() const noexcept {
         return has_priority_ ? &priority_ : nullptr;
     }

@@ -33,9 +33,9 @@ struct tells_wait : root_wait::root_end, fulfils_promise<T> {
 /// another awaitable. If `f` is not callable, awaits `f` itself. The calling thread blocks until the await
 /// has ended. Returns the result of the await, or throws the exception of the await.
 ///
-/// The calling thread waits like in future::get(). If the thread is a worker of a pool, it runs other tasks
-/// of that pool while it waits. So a pool with only one thread makes progress. Calls of sync_wait() may be
-/// nested to any depth. Do not call sync_wait() while you hold a lock.
+/// The calling thread waits in the same way as in future::get(). If the thread is a worker of a pool, it runs
+/// other tasks of that pool while it waits. So a pool with only one thread makes progress. Calls of
+/// sync_wait() may be nested to any depth. Do not call sync_wait() while you hold a lock.
 ///
 /// Throws std::system_error(resource_deadlock_would_occur) if a function of a strand or a lane calls
 /// sync_wait(). During the wait, the strand or lane could run no other function. Throws whatever co_spawn()
@@ -43,7 +43,7 @@ struct tells_wait : root_wait::root_end, fulfils_promise<T> {
 /// `where` is destroyed before the coroutine has ended.
 ///
 /// The frame of the coroutine has been destroyed when sync_wait() returns. If the context of `where` has
-/// stopped for good, the waiting thread also destroys the coroutines that this context refuses.
+/// stopped permanently, the waiting thread also destroys the coroutines that this context refuses.
 template <executor E, class F>
 decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_options()) {
     detail::refuse_wait_in_serial_scope();
@@ -65,11 +65,11 @@ decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_opt
 }
 
 /// Calls sync_wait() with an executor of this_pool(). If the calling thread is a worker of a pool,
-/// this_pool() is that pool. Otherwise this_pool() is default_pool().
+/// this_pool() is that pool. For every other thread, this_pool() is default_pool().
 template <class F>
     requires(!executor<std::remove_cvref_t<F>>)
 decltype(auto) sync_wait(F&& f, spawn_options chosen = spawn_options()) {
-    detail::refuse_wait_in_serial_scope(); // first, because this_pool() may start a pool
+    detail::refuse_wait_in_serial_scope(); // this check is first, because this_pool() may start a pool
     return sync_wait(this_pool().get_executor(), std::forward<F>(f), std::move(chosen));
 }
 

@@ -25,7 +25,8 @@ namespace detail {
 template <class... Args>
 class awaited_results;
 
-/// The part of an operation that does not depend on types. Private to use_awaitable.
+/// The part of an awaited operation that does not depend on the types of its results. Only use_awaitable uses
+/// this class.
 class awaited_operation {
 public:
     awaited_operation() noexcept = default;
@@ -97,8 +98,8 @@ private:
     std::exception_ptr error_;
 };
 
-/// Defines the result of an await with use_awaitable. Returns nothing, the single result, or a tuple of
-/// several results. If the first result reports a failure, throws this failure.
+/// Defines the result of an await with use_awaitable. Returns the result, or a tuple if there are several
+/// results, or nothing if there is no result. If the first result reports a failure, throws this failure.
 struct throwing_form {
     template <class... Results>
     static auto of(std::tuple<Results...>& results) {
@@ -140,7 +141,7 @@ inline constexpr bool says_failure = false;
 template <class First, class... Rest>
 inline constexpr bool says_failure<First, Rest...> = failure<std::decay_t<First>>;
 
-/// The operation, with its arguments and its state. The operation starts when it is awaited.
+/// An operation, together with its arguments and its state. The operation starts when it is awaited.
 template <class Form, class Initiation, class InitiationArgs, class... Args>
 class [[nodiscard]] awaitable_operation final : public awaited_results<Args...> {
 public:
@@ -207,8 +208,8 @@ struct awaitable_result {
 struct use_awaitable_t {
     explicit constexpr use_awaitable_t() = default;
 
-    /// The type of use_awaitable.as_tuple. An operation with this token returns a tuple of all its results. A
-    /// leading error is part of this tuple and is not thrown.
+    /// The type of use_awaitable.as_tuple. An operation with this token returns a tuple of all its results.
+    /// If the first result is an error, the error is part of this tuple and is not thrown.
     struct tuple_t {
         explicit constexpr tuple_t() = default;
     };
@@ -218,9 +219,9 @@ struct use_awaitable_t {
 /// `co_await timer.async_wait(use_awaitable)`: starts the operation, and waits until it has completed. The
 /// state of the operation lies in the frame of the awaiting coroutine.
 ///
-/// Returns nothing, the single result, or a tuple of several results. A leading std::error_code or
-/// std::exception_ptr is not counted as a result. If the error code or exception pointer reports a failure,
-/// the await throws this failure. An error code is thrown as a std::system_error.
+/// Returns the result, or a tuple if there are several results, or nothing if there is no result. A leading
+/// std::error_code or std::exception_ptr is not counted as a result. If the error code or exception pointer
+/// reports a failure, the await throws this failure. An error code is thrown as a std::system_error.
 ///
 /// If the coroutine has been stopped, an operation that can report a failure does not start, and the await
 /// throws operation_canceled. A stop does not end an operation that has already started. If an operation

@@ -19,7 +19,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Stores the arguments of a when_all(), which have the types `F...`, and their results.
+/// Stores the arguments of a call of when_all(), and the results. `F...` are the types of the arguments.
 template <class... F>
 class all_of_pack {
 public:
@@ -51,7 +51,7 @@ private:
     std::tuple<std::optional<kept_result_t<F>>...> results_;
 };
 
-/// Stores the elements of a range for when_all(), which have the type `F`, and their results.
+/// Stores the elements of a range for when_all(), and the results. `F` is the type of the elements.
 template <class F>
 class all_of_range {
     static constexpr bool is_void = std::is_void_v<result_of_source<F>>;
@@ -129,13 +129,14 @@ template <class Range>
 /// stored until its coroutine has ended.
 ///
 /// The coroutines begin one after the other in the calling thread, and each runs up to its first wait. After
-/// the wait, a coroutine continues on the executor of the caller. A coroutine that ends without waiting costs
-/// no atomic operation. If a coroutine throws, when_all() begins no further coroutine, stops the running
-/// coroutines, and waits for them.
+/// its first wait, a coroutine continues on the executor of the caller. A coroutine that ends without waiting
+/// costs no atomic operation. If a coroutine throws, when_all() begins no further coroutine, stops the
+/// running coroutines, and waits for them.
 ///
-/// Throws the first exception. The other exceptions are in suppressed_exceptions() until the caller's next
-/// co_await. After a stop, when_all() throws operation_canceled only if there is no other exception. The list
-/// of suppressed_exceptions() does not contain an operation_canceled after a stop.
+/// Throws the first exception that a coroutine has thrown. The function suppressed_exceptions() returns the
+/// other exceptions until the caller's next co_await. After a stop, when_all() throws operation_canceled only
+/// if there is no other exception. The list of suppressed_exceptions() does not contain an operation_canceled
+/// after a stop.
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_all(Sources&&... sources) {

@@ -43,7 +43,7 @@ void offer(group& owner, Store&& store) noexcept {
     }
 }
 
-/// Stores the arguments of a when_any(), which have the types `F...`, and the result.
+/// Stores the arguments of a call of when_any(), and the result. `F...` are the types of the arguments.
 template <class... F>
 class any_of_pack {
     using result = std::variant<kept_result_t<F>...>;
@@ -77,7 +77,7 @@ private:
     std::optional<result> result_;
 };
 
-/// Stores the elements of a range for when_any(), which have the type `F`, and the result.
+/// Stores the elements of a range for when_any(), and the result. `F` is the type of the elements.
 template <class F>
 class any_of_range {
     static constexpr bool is_void = std::is_void_v<result_of_source<F>>;
@@ -121,21 +121,22 @@ private:
 } // namespace detail
 
 /// `co_await when_any(a, b, ...)`: runs the given coroutines concurrently until one of them has ended. Then
-/// stops the other coroutines, and waits for them. An argument may also be a callable that returns a
-/// coroutine. The when_any() for futures, in future/when_any.hpp, does not stop anything.
+/// when_any() stops the other coroutines, and waits until they have ended. An argument may also be a callable
+/// that returns a coroutine. The when_any() for futures, in future/when_any.hpp, does not stop anything.
 ///
-/// Returns a std::variant. The index of the variant tells which coroutine ended first. The value is the
-/// result of this coroutine, in the same form as in when_all(). If this coroutine has thrown an exception,
-/// when_any() throws the exception. The result of any other coroutine is destroyed in the thread in which
-/// that coroutine ends. The exceptions of the other coroutines are in suppressed_exceptions() until the
+/// Returns a std::variant. The index of the variant tells which coroutine ended first. The variant contains
+/// the result of this coroutine. As in when_all(), a std::monostate stands for no result, and a
+/// std::reference_wrapper stands for a reference. If this coroutine has thrown an exception, when_any()
+/// throws the exception. The result of any other coroutine is destroyed in the thread in which that coroutine
+/// ends. The function suppressed_exceptions() returns the exceptions of the other coroutines until the
 /// caller's next co_await, even if when_any() returns a result. Before when_any() returns, all coroutine
 /// frames have been destroyed. A callable is stored until its coroutine has ended.
 ///
 /// The coroutines begin one after the other in the calling thread, and each runs up to its first wait. If a
 /// coroutine ends without waiting, when_any() begins no further coroutine. Each call of when_any() begins
-/// with another argument, so that no argument is preferred. If the caller is stopped, all coroutines are
-/// stopped. If a coroutine still ends with a result after this stop, when_any() returns the result. The
-/// exception operation_canceled is thrown only if all coroutines end with this exception.
+/// with a different argument, so that no argument is preferred. If the caller is stopped, all coroutines are
+/// stopped. If a coroutine still ends with a result after this stop, when_any() returns the result. The call
+/// throws operation_canceled only if all coroutines end with operation_canceled.
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_any(Sources&&... sources) {

@@ -127,8 +127,8 @@ private:
 /// this deadline, with_deadline() throws timed_out instead.
 ///
 /// A callable is stored until its coroutine has ended. The environment of the coroutine contains the
-/// deadline. If the caller has an earlier deadline, the earlier deadline stays in force. The timer is only
-/// set if the coroutine waits. If `time` belongs to another clock, the call converts it to the steady clock.
+/// deadline. If the caller has an earlier deadline, the earlier deadline stays in force. The timer is set
+/// only if the coroutine waits. If `time` belongs to another clock, the call converts it to the steady clock.
 template <class Clock, class Duration, class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto with_deadline(const std::chrono::time_point<Clock, Duration>& time, F&& f) {
@@ -145,8 +145,8 @@ template <class Rep, class Period, class F>
 
 /// `co_await shield(f)`: awaits the coroutine `f`, or the coroutine that the callable `f` returns. Stops and
 /// deadlines of the caller do not reach this coroutine. Use shield() for clean-up that has to wait. To limit
-/// the time of the clean-up, call with_timeout() inside the shield. The stop is visible again to operations
-/// that the caller awaits after the shield. A callable is stored until its coroutine has ended.
+/// the time of the clean-up, call with_timeout() inside the shield. Operations that the caller awaits after
+/// the shield can be stopped again. A callable is stored until its coroutine has ended.
 template <class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto shield(F&& f) {

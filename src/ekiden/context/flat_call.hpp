@@ -8,8 +8,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A pending call. It is a member or a base of the object that `call` works on. The call may destroy this
-/// object.
+/// A pending call. A flat_call is a member or a base class of a larger object. The function `call` works on
+/// the larger object, and may destroy it.
 struct flat_call {
     void (*call)(flat_call* self) noexcept = nullptr;
     flat_call* next = nullptr;

@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdio>
 
-// Weak, because a program may contain two configurations of the library, like the programs of the lab.
+// The symbol is weak, because a program may contain two configurations of the library. The programs of the
+// lab contain two configurations.
 extern "C" [[gnu::weak]] const char EKIDEN_SAME_LOCK_CHECKS = 0;
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -22,7 +23,7 @@ struct held_lock {
 struct held_locks {
     std::array<held_lock, most_held> locks;
     std::size_t count;
-    std::size_t forgotten; // locks that the thread acquired while the array was full
+    std::size_t forgotten; // the number of locks that the thread acquired while the array was full
     shown_locks* shown;    // null if the thread does not show its locks to other threads
 
     held_lock* begin() noexcept { return locks.data(); }

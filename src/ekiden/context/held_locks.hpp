@@ -1,5 +1,5 @@
 /// Records the locks that each thread holds. The library uses the records to report misuse of a lock, and to
-/// report a thread that would wait for itself. The records are only used if lock_checks is true.
+/// report a thread that would wait for itself. The records are used only if lock_checks is true.
 ///
 /// Part: context. Used by: sync, future, pool.
 #pragma once
@@ -22,9 +22,9 @@ inline constexpr bool lock_checks = true;
 inline constexpr bool lock_checks = false;
 #endif
 
-// A program and a library with different lock checks do not link, because their names lie in different
-// namespaces. The linker also reports the symbol below, whose name tells the reason. Each configuration of
-// the library defines another symbol.
+// A program and a library with different lock checks do not link, because the two configurations use
+// different namespaces. The linker also reports the symbol below, whose name tells the reason. Each
+// configuration of the library defines a different symbol.
 #if defined(EKIDEN_LOCK_CHECKS)
 #define EKIDEN_SAME_LOCK_CHECKS ekiden_library_has_no_lock_checks_but_program_has_EKIDEN_LOCK_CHECKS
 #else
@@ -34,26 +34,27 @@ extern "C" const char EKIDEN_SAME_LOCK_CHECKS;
 
 namespace detail {
 
-/// Makes every object file that includes this header refer to the symbol. No code reads the pointer.
+/// Makes every object file that includes this header refer to the symbol. No code reads this pointer.
 [[gnu::used]] static const char* const same_lock_checks = &EKIDEN_SAME_LOCK_CHECKS;
 
 enum class held : std::uint8_t {
     no,
     alone,
     shared,
-    inside ///< the lock is running a section for the thread, so the thread must not lock or unlock
+    inside ///< the lock runs a critical section for the thread. The thread must not lock or unlock.
 };
 
 inline constexpr std::size_t most_held = 32;
 
-/// The locks that a thread holds, and the lock that it waits for. If the thread hangs, other threads read
-/// this record for a report. The record is empty unless lock_checks is true.
+/// Shows the locks that a thread holds, and the lock for which the thread waits. If the thread hangs, other
+/// threads read this record for a report. The record is empty unless lock_checks is true.
 class shown_locks {
 public:
-    /// has() returns whether the thread holds the lock. wanted() returns the lock that the thread waits for
-    /// without a limit, or null. Compare the returned pointer, but do not dereference it. Any thread may call
-    /// both functions, including a signal handler. Relaxed is enough, because both answers are exact if the
-    /// observed thread makes no progress.
+    /// The function has() returns whether the thread holds the lock. The function wanted() returns the lock
+    /// for which the thread waits without a time limit, or null. Compare the returned pointer, but do not
+    /// dereference it. Any thread may call both functions, including a signal handler. Relaxed is enough,
+    /// because the answers are needed only if the observed thread hangs. The answers are then exact, because
+    /// a hanging thread changes nothing.
     [[nodiscard]] bool has(const void* lock) const noexcept {
         return std::any_of(held_.begin(), held_.end(),
                            [lock](const auto& one) { return one.load(sys::relaxed) == lock; });
@@ -71,8 +72,8 @@ private:
     sys::atomic<const void*> wanted_{nullptr};
 };
 
-/// From now on, records the locks of the calling thread in `there`, where other threads can read them. A null
-/// `there` ends the recording. The thread must not hold a lock.
+/// Starts to record the locks of the calling thread in `there`, where other threads can read the record. A
+/// null `there` ends the recording. The thread must hold no lock during this call.
 void show_locks(shown_locks* there) noexcept;
 
 /// Records that the calling thread has acquired `lock`. `kind` names the type of the lock in messages, such
@@ -83,7 +84,7 @@ void note_released(const void* lock) noexcept;
 [[nodiscard]] held is_held(const void* lock) noexcept;
 
 /// Records that the calling thread no longer waits for a lock, because another thread has executed the
-/// waiting operation.
+/// operation for which the calling thread waited.
 void note_served() noexcept;
 
 // Each function below checks a contract. If the contract is broken, the function terminates the program with
@@ -92,8 +93,8 @@ void note_served() noexcept;
 /// Called when the calling thread is about to wait for `lock`. Contract: the thread does not hold `lock`.
 /// Records that the thread waits for `lock`.
 void expect_not_held(const void* lock, const char* kind, const char* operation) noexcept;
-/// Called when the calling thread is about to release `lock`. Contract: the thread holds `lock`, and `how`
-/// says in which way. `is_free` is true if no thread holds `lock`. `is_free` only selects the text of the
+/// Called when the calling thread is about to release `lock`. Contract: the thread holds `lock` in the way
+/// that `how` names. `is_free` is true if no thread holds `lock`. `is_free` only selects the text of the
 /// message.
 void expect_held(const void* lock, const char* kind, held how, const char* operation, bool is_free) noexcept;
 /// Called when a lock of this kind is about to be destroyed. Contract: `is_free` is true, which means that no

@@ -10,10 +10,12 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// An object on the stack of a thread. While the object exists, the thread runs a task of one strand or lane.
-/// These objects nest if a strand runs on another strand, or if a task dispatches to another strand.
+/// A thread has several serial_scope objects if a strand runs on another strand, or if a task dispatches to
+/// another strand.
 class serial_scope {
 public:
-    /// `id` is an address that identifies the strand or lane. is_inside() searches for this address.
+    /// `id` is an address that identifies the strand or lane. The function is_inside() searches for this
+    /// address.
     explicit serial_scope(const void* id) noexcept
         : record_(thread_record::here()), id_(id), outer_(std::exchange(record_.serial, this)) {}
     ~serial_scope() { record_.serial = outer_; }
@@ -28,8 +30,8 @@ public:
         return false;
     }
 
-    /// Returns the same as is_inside(), but also searches the objects that hidden_scopes hides. A strand with
-    /// a hidden task makes no progress until the thread returns to this task.
+    /// Returns true if is_inside() returns true, or if a hidden_scopes object hides a task of the strand or
+    /// lane `id`. A strand with a hidden task makes no progress until the thread returns to this task.
     [[nodiscard]] static bool is_beneath(const void* id) noexcept;
 
 private:
@@ -38,9 +40,9 @@ private:
     const serial_scope* const outer_;
 };
 
-/// While this object exists, the thread counts as outside all strands, lanes and flat calls. A thread creates
-/// a hidden_scopes object before it runs other tasks in the middle of a task of a strand, a task of a lane,
-/// or a flat call.
+/// While this object exists, the thread counts as outside all strands, lanes and flat calls. A thread may run
+/// other tasks in the middle of a flat call, or of a task of a strand or lane. Before that, the thread
+/// creates a hidden_scopes object.
 class hidden_scopes {
 public:
     hidden_scopes() noexcept

@@ -1,10 +1,11 @@
 /// The interface between the library and a simulation. A simulation sets the time for a thread, and decides
 /// which of several things happens next.
 ///
-/// Part: context. Used by: timer, sync, execution, lanes, async, pool, loop, sim. sim implements the
+/// Part: context. Used by: timer, sync, execution, lanes, async, pool, loop, sim. The part sim implements the
 /// interface. The other parts of the library check for a simulation before they read a clock, at the end of a
-/// batch of tasks, and when a context is constructed. A pool also checks if a thread that works for another
-/// context posts a task. No part of the library checks for a simulation each time it runs a task.
+/// batch of tasks, and when a context is constructed. A pool also checks for a simulation when a thread that
+/// works for another context posts a task. No part of the library checks for a simulation each time it runs a
+/// task.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -16,8 +17,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The simulation that a thread is in. thread_record::simulation points to this object, and only that thread
-/// uses it.
+/// The simulation that a thread is in. The member thread_record::simulation points to the object. Only that
+/// thread uses the object.
 class simulated_thread {
 public:
     simulated_thread(const simulated_thread&) = delete;
@@ -61,7 +62,7 @@ inline constexpr bool is_simulated_clock =
     sys::is_own_clock<Clock> || std::is_same_v<Clock, std::chrono::system_clock>;
 
 /// Returns the time on `Clock` for the calling thread. In a simulation, the library's clock and the system's
-/// clock only advance when the simulation advances them.
+/// clock advance only when the simulation advances them.
 template <class Clock>
 [[nodiscard]] typename Clock::time_point now_here() noexcept {
     if constexpr (is_simulated_clock<Clock>) {
@@ -82,9 +83,9 @@ template <class Clock>
     return sys::now_ns();
 }
 
-/// Returns the time from now to `deadline`, by the clock of the deadline. In a simulation, virtual time
-/// applies. The result is clamped like by sys::bounded(). It is 0 or negative if the deadline has been
-/// reached.
+/// Returns the time from now to `deadline`, measured by the clock of the deadline. Uses virtual time in a
+/// simulation. The result is clamped to the range of the results of sys::bounded(). The result is 0 or
+/// negative if the deadline has been reached.
 template <class Clock, class Duration>
 [[nodiscard]] sys::clock::duration
 time_left_here(const std::chrono::time_point<Clock, Duration>& deadline) noexcept {
@@ -92,8 +93,8 @@ time_left_here(const std::chrono::time_point<Clock, Duration>& deadline) noexcep
 }
 
 /// Converts `deadline` to the library's clock. If the deadline uses another clock, the result is an estimate,
-/// because that clock may run at another rate, or may be set meanwhile. If the deadline uses another clock,
-/// check time_left_here(deadline) again at the returned time.
+/// because that clock may run at another rate, or may be changed meanwhile. If the deadline uses another
+/// clock, check time_left_here(deadline) again at the returned time.
 template <class Clock, class Duration>
 [[nodiscard]] sys::clock::time_point
 deadline_here(const std::chrono::time_point<Clock, Duration>& deadline) noexcept {

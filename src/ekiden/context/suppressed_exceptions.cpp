@@ -34,7 +34,7 @@ void detail::replace_suppressed(std::unique_ptr<exception_list> list) noexcept {
     if (mine.list == nullptr || mine.is_owned) return;
     try {
         mine.is_owned = sys::at_thread_exit(&free_suppressed, nullptr);
-    } catch (...) { // no memory: the list is dropped below
+    } catch (...) { // there is no memory, so the list is dropped below
     }
     if (!mine.is_owned) delete std::exchange(mine.list, nullptr);
 }
@@ -44,7 +44,7 @@ void detail::replace_suppressed(exception_list list) noexcept {
     if (!list.empty()) {
         try {
             kept = std::make_unique<exception_list>(std::move(list));
-        } catch (...) { // no memory: the exceptions are dropped
+        } catch (...) { // there is no memory, so the exceptions are dropped
         }
     }
     replace_suppressed(std::move(kept));

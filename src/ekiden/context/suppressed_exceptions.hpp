@@ -17,9 +17,9 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// Returns a copy of the list. Each thread has its own list. The next call that waits for several things
 /// replaces the list of its thread, even if the call does not throw. If a thread runs other tasks while it
-/// waits, these tasks may also make such calls. A call inside a parallel algorithm or inside
-/// parallel_invoke() replaces the list only if it throws. Throws std::bad_alloc. If memory was short when the
-/// exceptions were thrown, some exceptions are missing.
+/// waits, a call in one of these tasks may also replace the list. A call inside a parallel algorithm or
+/// inside parallel_invoke() replaces the list only if it throws. Throws std::bad_alloc. If memory was short
+/// when the exceptions were thrown, some exceptions are missing.
 [[nodiscard]] std::vector<std::exception_ptr> suppressed_exceptions();
 
 namespace detail {

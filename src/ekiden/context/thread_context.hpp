@@ -1,5 +1,5 @@
-/// The state of the calling thread. The state says which context the thread works for, how the thread waits
-/// there, and how it reports to the context that it blocks.
+/// The state of the calling thread. The state says for which context the thread works, how the thread waits
+/// in this context, and how the thread reports to the context that it blocks.
 ///
 /// Part: context. Used by: future, sync, pool, fork.
 #pragma once
@@ -24,7 +24,7 @@ class worker;
 class context_id {
 public:
     /// Constructs an id that names no context.
-    constexpr context_id(std::nullptr_t = nullptr) noexcept {} // NOLINT: implicit, as for a pointer.
+    constexpr context_id(std::nullptr_t = nullptr) noexcept {} // NOLINT: nullptr converts implicitly.
     /// Returns a new id. Any thread may call this function.
     [[nodiscard]] static context_id next() noexcept;
 
@@ -47,12 +47,13 @@ public:
     [[nodiscard]] context_id context() const noexcept { return context_; }
 
     /// Waits until `awaited` is ready, or until `limit` is reached. If `limit` is null, there is no limit.
-    /// Returns whether `awaited` is ready. Without a limit, the role may run other work of the context
+    /// Returns whether `awaited` is ready. If `limit` is null, the thread may run other work of the context
     /// meanwhile.
     [[nodiscard]] virtual bool wait_for(completion& awaited, const wait_limit* limit) noexcept = 0;
 
     /// Waits without a limit and runs no other work meanwhile. Returns false without waiting if the role does
-    /// not support this kind of wait. If the call returns false, the caller must sleep itself.
+    /// not support this kind of wait. If the call returns false, the caller must block the thread in another
+    /// way.
     [[nodiscard]] virtual bool sleep_for(completion&) noexcept { return false; }
 
     /// Reports that the thread is about to sleep. `what` names the reason. The context may let another thread
@@ -65,7 +66,7 @@ public:
     /// Called by role_scope::announce_all().
     virtual void announce() noexcept {}
 
-    /// Returns the worker if this is the role of a worker of a pool. Returns null for every other role.
+    /// If this role belongs to a worker of a pool, returns the worker. Returns null for every other role.
     [[nodiscard]] virtual worker* as_worker() noexcept { return nullptr; }
 
 protected:
@@ -95,9 +96,9 @@ struct thread_record {
     context_id owner;
     const char* hook = nullptr; ///< the option whose callback the thread is running, such as "on_stall"
     unsigned blocked = 0;       ///< number of blocked_here objects; if it is not 0, no task is deferred.
-    /// True if the thread has just woken a worker, and now waits for the work of that worker. Spinning would
-    /// keep a processor from the worker. If an idle processor needs a long time to wake up, the worker also
-    /// starts sooner on the processor that this thread leaves.
+    /// True if the thread has just woken a worker, and now waits for the work of that worker. The thread then
+    /// does not spin, because the worker may need the processor of this thread. If idle processors wake up
+    /// slowly, the worker starts sooner on the processor that this thread gives up.
     bool has_woken_a_worker = false;
 
     [[nodiscard]] static thread_record& here() noexcept { return sys::local<thread_record>(); }
@@ -133,8 +134,8 @@ public:
     }
 
     /// Wakes other threads for all deferred tasks of the calling thread, so that no task waits for this
-    /// thread. Must be called before the thread sleeps or leaves a context. The constructor of blocked_here
-    /// calls announce_all().
+    /// thread. Call announce_all() before the thread sleeps or leaves a context. The constructor of
+    /// blocked_here calls announce_all().
     static void announce_all() noexcept {
         for (const role_scope* s = thread_record::here().scope; s != nullptr; s = s->outer_)
             s->role_.announce();
@@ -154,9 +155,9 @@ private:
     fork_participant* const participant_;
 };
 
-/// While this object exists, the calling thread sleeps, or is about to sleep. The thread waits for something
-/// other than a task of its context. Every wait of the library creates such an object on its slow path.
-/// Programs use blocking_region, which contains such an object.
+/// While this object exists, the calling thread sleeps, or is about to sleep. The thread runs no task of its
+/// context meanwhile. Every wait of the library creates such an object on its slow path. Programs use
+/// blocking_region, which contains such an object.
 class [[nodiscard]] blocked_here {
 public:
     /// `what` is a text for reports, and must outlive this object.

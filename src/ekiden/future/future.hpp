@@ -11,7 +11,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Receives the result of a task or of a promise, like std::future. A program can also poll a future, and
-/// cancel its task. A future needs no allocation of its own. docs/differences-from-std.md lists all
+/// cancel its task. A future needs no allocation of its own. The page docs/differences-from-std.md lists all
 /// differences from std::future.
 ///
 /// R is an object type, a reference, or void. An object type may be move-only. The destructor does not wait
@@ -20,15 +20,16 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// Thread safety: only one thread at a time may use a future. Different futures are independent.
 ///
-/// **Waiting in a worker runs other tasks.** In a task of a pool, get() and wait() run other tasks of that
+/// **A wait in a worker runs other tasks.** In a task of a pool, get() and wait() run other tasks of that
 /// pool until the result is ready. These inner tasks run on the stack of the waiting task. So a pool of one
 /// thread does not hang if its tasks wait for each other.
 ///
 /// An inner task may need a lock that the waiting task holds. If the lock is an ordinary mutex, the inner
 /// task waits forever, because the thread cannot return to the waiting task. If the lock is recursive, the
 /// inner task may read protected data in the middle of a change. So do not wait while the thread holds a
-/// lock. The alternative is a wait with `blocking`, as in `result.get(ekiden::blocking)`. A wait with
-/// `blocking` sleeps and runs no other task. A wait with a limit runs no other task either.
+/// lock. If a thread has to wait while it holds a lock, pass `blocking`, as in
+/// `result.get(ekiden::blocking)`. A wait with `blocking` sleeps and runs no other task. A wait with a limit
+/// runs no other task either.
 template <class R>
 class [[nodiscard]] future : public detail::future_base<R> {
     using base = detail::future_base<R>;
@@ -46,10 +47,10 @@ public:
     void swap(future& other) noexcept { std::swap(this->state_, other.state_); }
     friend void swap(future& one, future& other) noexcept { one.swap(other); }
 
-    /// Waits like wait(), and returns the result. Throws the exception that the task threw, or that the
-    /// promise was given. Throws std::system_error(operation_canceled) if the task was canceled, or if the
-    /// pool was stopped before it ran the task. Throws std::future_error(broken_promise) if the promise was
-    /// destroyed without a result. Afterwards valid() is false.
+    /// Waits like wait(), and returns the result. Throws the exception that the task has thrown, or that
+    /// set_exception() of the promise has set. Throws std::system_error(operation_canceled) if the task was
+    /// canceled, or if the pool was stopped before it ran the task. Throws std::future_error(broken_promise)
+    /// if the promise was destroyed without a result. Afterwards valid() is false.
     R get() {
         this->wait();
         return take();
@@ -69,22 +70,22 @@ public:
     /// promise. Takes constant time.
     bool cancel() { return this->valid_state()->cancel(); }
 
-    /// Calls `f` on the executor `where` when the result is ready. The call of `f` never happens inside
-    /// then(). Returns a future for the value that `f` returns.
+    /// Calls `f` on the executor `where` when the result is ready. The function then() itself never calls
+    /// `f`. Returns a future for the value that `f` returns.
     ///
-    /// If `f` accepts the result, or no argument for void, `f` is called only if there is a result. An
-    /// exception of this future goes directly to the returned future. If `f` accepts the future itself, `f`
-    /// is also called after an exception. The future is then ready. The context of `where` has outstanding
-    /// work until `f` is called.
+    /// If `f` has a parameter for the result, or no parameter in the case of future<void>, `f` is called only
+    /// if there is a result. An exception of this future goes directly to the returned future. If `f` accepts
+    /// the future itself, `f` is also called after an exception. `f` then gets a future that is ready. The
+    /// context of `where` has outstanding work until `f` is called.
     ///
     /// If the context of `where` accepts no more tasks, or ends before the result is ready, `f` is destroyed.
-    /// In both cases, the returned future reports operation_canceled. In the child of a fork(), the returned
-    /// future reports operation_not_permitted if the result cannot arrive. Canceling the returned future does
-    /// not cancel the task of this future.
+    /// The returned future then reports operation_canceled. In the child of a fork(), the returned future
+    /// reports operation_not_permitted if the result cannot arrive. Canceling the returned future does not
+    /// cancel the task of this future.
     ///
     /// Afterwards valid() is false. Throws std::bad_alloc, and every exception that copying `f` throws. If
-    /// then() throws, the call has no effect. then() is defined in execution/then.hpp, which the header of
-    /// every executor includes.
+    /// then() throws, the call has no effect. The function then() is defined in execution/then.hpp, which the
+    /// header of every executor includes.
     template <class Executor, class F>
     auto then(const Executor& where, F&& f);
 

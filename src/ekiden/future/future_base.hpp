@@ -29,7 +29,7 @@ namespace detail {
 
 /// Gives other parts of the library access to the state of a future.
 struct future_access {
-    /// Returns the state of the future, or null if the future has none.
+    /// Returns the state of the future, or null if the future has no state.
     template <class Future>
     [[nodiscard]] static auto* state(const Future& from) noexcept {
         return from.state_;
@@ -81,7 +81,7 @@ public:
 
     /// Waits until the result is ready, or until a stop is requested. Returns whether the result is ready.
     /// Runs no other task meanwhile, like every wait with a limit. In a worker of a pool, the wait counts as
-    /// a blocking_region. If the wait gives up, the task continues, and the future stays valid.
+    /// a blocking_region. If the wait ends without a result, the task continues, and the future stays valid.
     [[nodiscard]] bool wait(std::stop_token stop) const { return wait(wait_limit(std::move(stop))); }
 
     /// Waits until the result is ready, or until `limit` is reached. Returns whether the result is ready.
@@ -102,9 +102,9 @@ public:
         return wait(wait_limit::after(duration));
     }
 
-    /// Waits at most until `deadline`, a time point of any clock, in any unit. If that clock is set
-    /// meanwhile, the wait follows the new time. Returns whether the result is ready. Waits like wait(const
-    /// wait_limit&).
+    /// Waits at most until `deadline`, which may be a time point of any clock and any unit. If the clock is
+    /// changed during the wait, the wait uses the new time of the clock. Returns whether the result is ready.
+    /// Waits like wait(const wait_limit&).
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
         return wait(wait_limit::until(deadline));
@@ -135,7 +135,7 @@ protected:
             throw_no_state();
         return state_;
     }
-    /// Returns the state, and passes the reference of this future to the caller.
+    /// Returns the state. The caller takes over the reference that this future held.
     [[nodiscard]] shared_state<R>* leave_state() noexcept { return std::exchange(state_, nullptr); }
 
     shared_state<R>* state_ = nullptr;

@@ -37,7 +37,8 @@ public:
         promise(std::move(other)).swap(*this);
         return *this;
     }
-    /// Destroys the promise. If no result has been set, the result becomes std::future_error(broken_promise).
+    /// Destroys the promise. If no result has been set, get() of the future throws
+    /// std::future_error(broken_promise).
     ~promise() {
         if (state_ == nullptr) return;
         if (state_->claim()) {

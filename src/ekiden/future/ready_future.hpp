@@ -13,8 +13,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Returns a future that is ready. The result is a copy of `value`, or is moved from `value` if that is an
-/// rvalue. If `value` is a std::reference_wrapper<T>, the result is a T&. Allocates once. Throws
+/// Returns a future that is ready. The result is a copy of `value`, or is moved from `value` if the argument
+/// is an rvalue. If `value` is a std::reference_wrapper<T>, the result is a T&. Allocates once. Throws
 /// std::bad_alloc, and every exception that copying or moving the value throws.
 template <class T>
 [[nodiscard]] future<std::unwrap_ref_decay_t<T>> make_ready_future(T&& value) {
@@ -33,7 +33,7 @@ template <class T>
     return ready.get_future();
 }
 
-/// Returns a future that is ready. get() of the returned future throws `error`. Allocates once. Throws
+/// Returns a future that is ready. The get() of the returned future throws `error`. Allocates once. Throws
 /// std::invalid_argument if `error` is null. Throws std::bad_alloc.
 template <class R>
 [[nodiscard]] future<R> make_exceptional_future(std::exception_ptr error) {
@@ -44,7 +44,7 @@ template <class R>
     ready.set_exception(std::move(error));
     return ready.get_future();
 }
-/// Returns a future that is ready. get() of the returned future throws a copy of `exception`.
+/// Returns a future that is ready. The get() of the returned future throws a copy of `exception`.
 template <class R, class Exception>
     requires(!std::convertible_to<Exception, std::exception_ptr>)
 [[nodiscard]] future<R> make_exceptional_future(Exception exception) {

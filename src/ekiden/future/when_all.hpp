@@ -42,8 +42,8 @@ public:
         each_future(all_, [this, &i](auto& one) {
             completion::continuation& on_ready = continuations_[i++];
             on_ready.set([](void* self) noexcept { static_cast<all_of_them*>(self)->end(); }, this);
-            // The last end() moves the futures away. start() calls end() once more below, so this call is not
-            // the last.
+            // The last call of end() moves the futures away. This call is not the last, because start() calls
+            // end() once more below.
             auto* const state = future_access::state(one);
             if (state->is_left_behind() || !state->attach(on_ready)) end();
         });
@@ -87,19 +87,19 @@ template <class Futures>
 /// a tuple of these futures. Each future in the tuple then has a value or an exception. Without arguments,
 /// the returned future is ready at once.
 ///
-/// This function is for threads, and for work that has already been started. The counterpart for coroutines
-/// is when_all() in async/when_all.hpp. The counterpart starts the coroutines, and returns their results. If
-/// one coroutine throws, the counterpart stops the other coroutines.
+/// Use when_all() for futures in threads, and for work that has already been started. The counterpart for
+/// coroutines is when_all() in async/when_all.hpp. The counterpart starts the coroutines, and returns their
+/// results. If one coroutine throws, the counterpart stops the other coroutines.
 ///
 /// In the child of a fork(), a future whose result cannot arrive counts as ready, because its get() throws.
-/// The function takes the states of `futures`, even if it throws. Throws std::future_error(no_state) if one
-/// of `futures` has no state. Throws std::bad_alloc.
+/// The arguments lose their states, even if when_all() throws. Throws std::future_error(no_state) if one of
+/// `futures` has no state. Throws std::bad_alloc.
 template <class... R>
 [[nodiscard]] future<std::tuple<future<R>...>> when_all(future<R>... futures) {
     return detail::when_all_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));
 }
 
-/// Moves the futures out of a range, and waits for all of them like the other when_all(). The result of the
+/// Moves the futures out of a range, and waits for all of them like when_all(futures...). The result of the
 /// returned future is a vector with the futures in the order of the range.
 template <std::forward_iterator Iterator>
 [[nodiscard]] auto when_all(Iterator first, Iterator last) {

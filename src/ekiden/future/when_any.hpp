@@ -16,7 +16,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The result of when_any(). At least the future at `index` is ready.
+/// The result of when_any(). The future at `index` is ready. Other futures may be ready, too.
 template <class Futures>
 struct when_any_result {
     std::size_t index; ///< the index of a future that is ready
@@ -75,22 +75,22 @@ private:
 
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-    /// Finishes the entry `which`, because its continuation has been called, or because its future was ready
-    /// already.
+    /// Finishes the entry `which`. Called by the continuation of the entry, or by start() if the future is
+    /// ready already.
     void ended(entry& which) noexcept {
         std::size_t expected = none;
-        // Relaxed: meet() publishes the index of the winner.
+        // Relaxed is enough, because meet() publishes the index of the winner.
         if (winner_.compare_exchange_strong(expected, which.index, sys::relaxed, sys::relaxed)) meet();
         drop(which);
     }
 
     /// Called once when the first future is ready, and once when all continuations are attached. The second
-    /// call publishes the result.
+    /// call of meet() publishes the result.
     void meet() noexcept {
         if (EKIDEN_MUTANT(when_any_publishes_before_it_is_armed)
                 ? winner_.load(sys::relaxed) == none
-                // Release: publishes what this caller wrote, which is the winner or the entries. Acquire:
-                // pairs with the release of the other caller.
+                // Release: publishes the winner or the entries, which this caller has written. Acquire: pairs
+                // with the release of the other caller.
                 : missing_.fetch_sub(1, sys::acq_rel) != 1)
             return;
         const std::size_t winner = winner_.load(sys::relaxed);
@@ -112,7 +112,7 @@ private:
 
     const std::unique_ptr<entry[]> entries_;
     const std::size_t count_;
-    sys::atomic<std::size_t> references_; // one for each entry, and one for start()
+    sys::atomic<std::size_t> references_; // one reference for each entry, and one for start()
     sys::atomic<std::size_t> winner_{none};
     sys::atomic<unsigned> missing_{2};
     Futures all_;
@@ -130,20 +130,20 @@ template <class Futures>
 /// Returns a future that becomes ready when one of `futures` has a result or an exception. The result of the
 /// returned future contains a tuple of all `futures`. The tasks of the futures that are not ready continue.
 ///
-/// This function is for threads, and for work that has already been started. The counterpart for coroutines
-/// is when_any() in async/when_any.hpp. The counterpart starts the coroutines, returns the result of the
-/// first coroutine that ends, and stops the other coroutines.
+/// Use when_any() for futures in threads, and for work that has already been started. The counterpart for
+/// coroutines is when_any() in async/when_any.hpp. The counterpart starts the coroutines, returns the result
+/// of the first coroutine that ends, and stops the other coroutines.
 ///
 /// In the child of a fork(), a future whose result cannot arrive counts as ready, because its get() throws.
-/// The function takes the states of `futures`, even if it throws. Throws std::future_error(no_state) if one
-/// of `futures` has no state. Throws std::bad_alloc.
+/// The arguments lose their states, even if when_any() throws. Throws std::future_error(no_state) if one of
+/// `futures` has no state. Throws std::bad_alloc.
 template <class... R>
 [[nodiscard]] future<when_any_result<std::tuple<future<R>...>>> when_any(future<R>... futures) {
     static_assert(sizeof...(R) > 0, "ekiden: when_any: of no futures none is ever ready");
     return detail::when_any_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));
 }
 
-/// Moves the futures out of a range, and waits for the first of them like the other when_any(). The result of
+/// Moves the futures out of a range, and waits for the first of them like when_any(futures...). The result of
 /// the returned future contains a vector with the futures in the order of the range. Throws
 /// std::invalid_argument if the range is empty.
 template <std::forward_iterator Iterator>

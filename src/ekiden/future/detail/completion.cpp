@@ -24,7 +24,9 @@ void completion::complete(std::uint32_t references) noexcept {
     // destroyed.
     const std::uint32_t before = status_.fetch_add(ready - references * reference, sys::acq_rel);
     // A sleeper may wake up without the wake call, and may then destroy the object. So the wake call uses
-    // only the address of status_. In the other two branches the object exists, because a reference is left.
+    // only the address of status_. In the next branch, the object still exists, because the thread that
+    // attached a continuation holds a reference. In the last branch, this thread has released the last
+    // reference.
     if ((before & sleeper) != 0 && !EKIDEN_MUTANT(completion_forgets_the_sleeper))
         sys::futex_wake_all(status_);
     if ((before & continued) != 0)
@@ -33,13 +35,13 @@ void completion::complete(std::uint32_t references) noexcept {
         type()(this, task_request::dispose);
 }
 
-/// Calls the attached continuations. From now on the last continuation of the list cannot be detached. The
-/// thread that attached a continuation keeps a reference until the continuation has been called. So this
-/// object exists until the last call.
+/// Calls the attached continuations. After `ready` has been set, detach() does not remove the last remaining
+/// continuation. The thread that attached a continuation keeps a reference until the continuation has been
+/// called. So this object exists until the last continuation is called.
 void completion::call_continuations() noexcept {
     lock_.lock();
     continuation* at = continuations_.read();
-    continuations_.write(nullptr); // From now on, detach() returns false.
+    continuations_.write(nullptr); // From now on, detach() returns false for these continuations.
     lock_.unlock();
     while (at != nullptr) {
         // `next_` is read before the call, because the call may destroy the continuation. The last call may
@@ -98,13 +100,13 @@ bool completion::block(const wait_limit* limit) noexcept {
 }
 
 /// Sleeps on an event that a continuation sets. A wait for an event supports a stop token. A sleep on status_
-/// does not support one, because the object may already be destroyed when the stop is requested.
+/// cannot support a stop token, because the object may already be destroyed when the stop is requested.
 bool completion::sleep_unless_stopped(const wait_limit& limit) noexcept {
     event is_over;
     continuation sets_event([](void* self) noexcept { static_cast<event*>(self)->set(); }, &is_over);
     if (!attach(sets_event)) return true;
-    // The acquire in is_set() orders the loads of the wait before the steps of detach(). The other thread may
-    // call set() only after these steps.
+    // The acquire in is_set() orders the loads of the wait before the steps of detach(). The call of set() by
+    // the other thread may depend on these steps.
     if (is_over.wait(limit) || is_over.is_set()) return true;
     if (detach(sets_event)) return false;
     // Another thread is calling the continuation, or will call it. So the continuation and the event must
@@ -113,8 +115,8 @@ bool completion::sleep_unless_stopped(const wait_limit& limit) noexcept {
     return true;
 }
 
-/// Sleeps until the result is set or `deadline` has passed. Returns whether the result is set. A null
-/// `deadline` never passes.
+/// Sleeps until the result is set or `deadline` has passed. Returns whether the result is set. If `deadline`
+/// is null, sleeps without a time limit.
 bool completion::sleep_until(const sys::clock::time_point* deadline) noexcept {
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [CO1]
         if ((status & ready) != 0) return true;
@@ -122,7 +124,7 @@ bool completion::sleep_until(const sys::clock::time_point* deadline) noexcept {
             && !status_.compare_exchange_strong(status, status | sleeper, sys::relaxed, sys::relaxed)) {
             continue;
         }
-        // The futex call returns at once if any thread has changed the word since it was read.
+        // The futex call returns at once if another thread has changed status_ since this thread read it.
         if (deadline == nullptr)
             sys::futex_wait(status_, status | sleeper);
         else if (!sys::futex_wait_until(status_, status | sleeper, *deadline))
@@ -137,12 +139,13 @@ bool completion::attach(continuation& added) noexcept {
     continuations_.write(&added);
     std::uint32_t status = status_.load(sys::relaxed);
     while ((status & ready) == 0) {
-        // Relaxed: the lock orders the list.
+        // Relaxed is enough, because the lock orders all accesses to the list.
         if (status_.compare_exchange_weak(status, status | continued, sys::relaxed, sys::relaxed))
             return true;
     }
-    (void)status_.load(sys::acquire); // [CO1] The caller may use the result at once.
-    // If there are older continuations, complete() waits for the lock and then calls this list.
+    (void)status_.load(sys::acquire); // [CO1] Acquire, because the caller may use the result at once.
+    // If there are older continuations, complete() waits for the lock and then calls the continuations in the
+    // list.
     if (!EKIDEN_MUTANT(completion_keeps_the_late)) continuations_.write(before);
     return false;
 }
@@ -156,8 +159,8 @@ bool completion::detach(continuation& attached) noexcept {
             std::uint32_t status = status_.load(sys::relaxed);
             do {
                 // If `ready` is set, complete() has seen `continued` and will read the list. Relaxed is
-                // enough, because this step publishes nothing. A thread that needs the result has an acquire
-                // of its own.
+                // enough, because this step publishes nothing. A thread that needs the result executes an
+                // acquire of its own.
                 if ((status & ready) != 0) return false;
             } while (!status_.compare_exchange_weak(status, status & ~continued, sys::relaxed, sys::relaxed));
         }
@@ -169,7 +172,7 @@ bool completion::detach(continuation& attached) noexcept {
         at->next_.write(older);
         return true;
     }
-    return false; // another thread has called it, or is about to call it
+    return false; // another thread has called the continuation, or will call it
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,5 +1,5 @@
-/// The life cycle of a result, without the type of the result. One producer claims the result and completes
-/// it. Threads and continuations wait for it.
+/// Manages the life cycle of a result, independently of the type of the result. One producer claims the
+/// result and completes it. Threads and continuations wait for the result.
 ///
 /// Part: future. Used by: shared_state, pool.
 #pragma once
@@ -16,14 +16,15 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The state that a promise or a queued task shares with its future. A task with a future is derived from
-/// this class, so the task and the state need only one allocation. Releasing the last reference frees both.
+/// this class, so the task and the state need only one allocation. The release of the last reference frees
+/// the task and the state.
 ///
 /// The bits of status_:
 ///
-/// * Bit 0, `claimed`: a thread produces the result, or has canceled the task. unclaim() clears the bit.
-/// * Bit 1, `ready`: the result is set. complete() sets the bit.
+/// * Bit 0, `claimed`: a thread sets the result, or has canceled the task. The bit is cleared by unclaim().
+/// * Bit 1, `ready`: the result is set. The function complete() sets the bit.
 /// * Bit 2, `sleeper`: threads sleep on status_. A thread sets the bit before it sleeps.
-/// * Bit 3, `continued`: there are continuations to call. attach() sets the bit, and detach() clears it.
+/// * Bit 3, `continued`: continuations are attached. The bit is set by attach() and cleared by detach().
 /// * The bits from 4 to 31 count the references.
 class completion : public task {
 public:
@@ -50,8 +51,8 @@ public:
         sys::cell<continuation*> next_{nullptr}; // the continuation that was attached before this one
     };
 
-    /// Tries to become the producer of the result. Returns true to one thread only. The thread that gets true
-    /// must call complete() or unclaim(). Any thread may call claim().
+    /// Tries to become the producer of the result. Returns true for one thread only. If claim() returns true,
+    /// the thread must call complete() or unclaim(). Any thread may call claim().
     [[nodiscard]] bool claim() noexcept {
         // [CU1] Acquire: this thread sees what an earlier producer did to the object. Pairs with the release
         // in unclaim().
@@ -76,8 +77,8 @@ public:
         return born_ != anywhere && born_ != sys::fork_generation() && !is_ready();
     }
 
-    /// Waits until the result is set. If the thread has a thread_role, its role decides how to wait. So a
-    /// worker of a pool runs other tasks meanwhile. Returns false at once if is_left_behind().
+    /// Waits until the result is set. If the thread has a thread_role, the role decides how the thread waits.
+    /// So a worker of a pool runs other tasks meanwhile. Returns false at once if is_left_behind() is true.
     bool wait() noexcept { return wait_impl(nullptr); }
 
     /// Waits like wait(), but at most until `limit` is reached. If the limit can be reached, the thread runs
@@ -98,13 +99,13 @@ public:
     void sleep() noexcept { (void)sleep_until(nullptr); }
 
     /// Arranges that complete() calls `added`. If the result is set already, returns false, and `added` is
-    /// not called. Any thread may attach a continuation, and a result may have any number of them. The caller
-    /// must keep a reference to this object until the continuation has been called or detached. The newest
-    /// continuation is called first.
+    /// not called. Any thread may attach a continuation, and a result may have any number of continuations.
+    /// The caller must keep a reference to this object until the continuation has been called or detached.
+    /// The newest continuation is called first.
     [[nodiscard]] bool attach(continuation& added) noexcept;
 
     /// Removes an attached continuation. Returns false if the continuation has been called or will be called.
-    /// Gives no memory ordering.
+    /// The function guarantees no memory ordering.
     [[nodiscard]] bool detach(continuation& attached) noexcept;
 
     /// Adds a reference. The caller must already hold a reference.
@@ -146,7 +147,7 @@ private:
     const std::uint16_t born_;
 
 protected:
-    // The kind of the result. The producer writes it before it calls complete().
+    // The kind of the result. The producer writes outcome_ before it calls complete().
     enum class outcome : std::uint8_t { none, value, exception, canceled, broken_promise };
     outcome outcome_ = outcome::none;
 };

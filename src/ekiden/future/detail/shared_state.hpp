@@ -1,4 +1,4 @@
-/// The shared state of a future: a completion together with its result. Two classes are derived from
+/// The shared state of a future, which is a completion together with its result. Two classes are derived from
 /// shared_state: the state of a promise, and a task with a future.
 ///
 /// Part: future. Used by: future, shared_future, promise, pool.
@@ -27,7 +27,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 struct no_value {};
 
-/// The result of type R, or the reason why there is none.
+/// Stores a result of type R, or the reason why there is no result.
 template <class R>
 class shared_state : public completion {
 public:
@@ -41,8 +41,8 @@ public:
     /// Cancels the task if it is queued, and destroys its callable. Returns whether this call has canceled
     /// the task. Any thread may call this function.
     bool cancel() noexcept {
-        // This call needs a reference of its own. The destructor of the callable may destroy the future,
-        // while a worker drops the queued task.
+        // cancel() needs a reference of its own. The destructor of the callable may destroy the future, while
+        // a worker drops the queued task.
         if (!is_cancelable_ || !retain_unless_ended()) return false;
         const bool won = claim();
         if (won) type()(this, task_request::cancel);
