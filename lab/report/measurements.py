@@ -74,8 +74,8 @@ def render(results):
 The script `lab/report/measurements.py` makes this page from the results of one run, [run.json.gz](run.json.gz). The run measured every implementation in every variant of all experiments (`./dev lab --quick`).
 Processor: {m["processor"]} with {m["all_cores"]} cores. Compiler: {m["compiler"]}. Date: {m["date"][:10]}. To measure on your machine, run `./dev lab`.
 
-{met} of {len(judged)} goals were met. Each figure is a median, with the quartiles in parentheses. "x its time" is ekiden's figure divided by the peer's figure, so less is better. Some rows have several variants, such as numbers of threads. Then the goal is met only if ekiden meets it in every variant. "The source" is the article or the program from which an experiment comes.
-Compare only ratios within one run. The host of the virtual machine moves its two cores, so the transfer of a cache line between the cores takes from 30 ns to 280 ns.
+{met} of {len(judged)} goals were met. Each figure is a median, with the quartiles in parentheses. "0.9 times the peer's time" means that ekiden's figure divided by the peer's figure is 0.9, so less is better. Some rows have several variants, such as numbers of threads. The goal of such a row is met only if ekiden meets the goal in every variant. A *peer* is the other implementation with which a row compares ekiden. A *published* peer is from the article or the program whose measurement the experiment repeats.
+Compare only ratios within one run. The host of the virtual machine moves the two virtual cores, so the transfer of a cache line between these cores takes from 30 ns to 280 ns.
 """
     shown = set()
     for title, experiments, sentences in topics():

@@ -21,7 +21,7 @@ class Target:
     most: float = 0              # at most the peer's * most
     limit: float = 0             # ours must be at most this
     least: float = 0             # ours must be at least this
-    noun: str = "time"           # what the figure is, in "1.1x its time"
+    noun: str = "time"           # what the figure is, in "1.1 times the peer's time"
     peer_variant: Optional[str] = None  # where the peer's figure is from, if from another variant
 
     def judge(self, results):
@@ -32,7 +32,8 @@ class Target:
             goal = (f"≥ {readable(self.least, unit)}" if self.least else
                     f"≤ {readable(self.limit, unit)}" if self.limit else "0")
         else:
-            goal = f"≤ {self.most:g}x its {self.noun}" if self.most else f"≥ {self.times:g}x as fast"
+            goal = (f"≤ {self.most:g} times the peer's {self.noun}" if self.most else
+                    f"≥ {self.times:g} times as fast")
         reached = self._reached(results)
         if not reached:
             return goal, "", None
@@ -43,8 +44,8 @@ class Target:
             # Of 0 allocations: what the counting cannot tell from 0, one in 1,000 tasks.
             return goal, readable(high, unit), high <= (self.limit or 0.001)
         if self.most:
-            return goal, _span(f"{low:.2f}", f"{high:.2f}", f"x its {self.noun}"), high <= self.most
-        return goal, _span(digits(1 / high), digits(1 / low), "x as fast"), 1 / high >= self.times
+            return goal, _span(f"{low:.2f}", f"{high:.2f}", f" times the peer's {self.noun}"), high <= self.most
+        return goal, _span(digits(1 / high), digits(1 / low), " times as fast"), 1 / high >= self.times
 
     def _reached(self, results):
         """Returns our figure, divided by the peer's if there is one, for each variant that has both. Empty if a cell
@@ -75,7 +76,7 @@ def _span(low, high, words):
 
 
 def _throughput(variant, peer, name, times):
-    return Target("throughput", variant, f"Empty tasks, {variant}, against {name}", "ns_per_task", peer=peer,
+    return Target("throughput", variant, f"Time of an empty task with {variant}, compared with {name}", "ns_per_task", peer=peer,
                   times=times)
 
 
@@ -91,52 +92,52 @@ _CROWDS = tuple(str(n) for n in range(5_000, 30_001, 5_000))
 _CAPACITIES = ("1", "16", "1024")
 
 SYNCHRONISATION = [
-    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, against a "
+    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, compared with a "
              "pthread_rwlock that prefers writers", "pthread-rwlock-writers", 1.05, "elapsed_ms"),
-    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, against mutex and "
+    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, compared with a mutex and "
              "condition variables", "condition-rw", 0.4, "elapsed_ms"),
-    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, against nsync", "nsync", 0.6,
+    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, compared with nsync", "nsync", 0.6,
              "elapsed_ms"),
-    _at_most("rwlock", "1:1 empty", "Read-write lock with empty sections, 1:1, against nsync", "nsync", 0.6, "elapsed_ms"),
-    _at_most("rwlock", "1:1 empty", "Read-write lock with empty sections, 1:1, against "
+    _at_most("rwlock", "1:1 empty", "Read-write lock with empty sections (1:1), compared with nsync", "nsync", 0.6, "elapsed_ms"),
+    _at_most("rwlock", "1:1 empty", "Read-write lock with empty sections (1:1), compared with "
              "pthread_rwlock", "pthread-rwlock", 0.4, "elapsed_ms"),
-    _at_most("rwlock", ("free, reading", "free, writing"), "Read-write lock that is free, against nsync", "nsync", 1.0,
+    _at_most("rwlock", ("free, reading", "free, writing"), "Free read-write lock, compared with nsync", "nsync", 1.0,
              "elapsed_ms"),
-    _at_most("rw-starvation", ("seldom", "waiting", "empty"), "Longest wait of a writer beside 8 readers, against a "
+    _at_most("rw-starvation", ("seldom", "waiting", "empty"), "Longest wait of a writer beside 8 readers, compared with a "
              "pthread_rwlock that prefers writers", "pthread-rwlock-writers", 1.1, "longest_wait_us", noun="wait"),
-    _at_most("barrier", _BARRIERS, "Barrier that sleeps at once, against pthread_barrier",
+    _at_most("barrier", _BARRIERS, "Barrier that sleeps at once, compared with pthread_barrier",
              "pthread-barrier", 1.05, "elapsed_ms", "ekiden-parks"),
-    _at_most("barrier", _BARRIERS, "Barrier that yields before it sleeps, against std::barrier", "std-barrier",
+    _at_most("barrier", _BARRIERS, "Barrier that yields before it sleeps, compared with std::barrier", "std-barrier",
              0.9, "elapsed_ms"),
-    _at_most("elastic-barrier", _ELASTIC, "Elastic barrier, against condition variables", "condition-elastic", 0.35,
+    _at_most("elastic-barrier", _ELASTIC, "Elastic barrier, compared with condition variables", "condition-elastic", 0.35,
              "elapsed_ms"),
-    _at_most("elastic-barrier", _ELASTIC, "Elastic barrier, against the source's two locks", "source-elastic", 0.5,
+    _at_most("elastic-barrier", _ELASTIC, "Elastic barrier, compared with the published version with two locks", "source-elastic", 0.5,
              "elapsed_ms"),
     Target("request-order", _CROWDS, "Requests that a fifo_mutex served out of order", "id diff count"),
-    _at_most("request-order", _CROWDS, "Requests served by fifo_mutex, against the source's chain of events", "orderlock", 0.7,
+    _at_most("request-order", _CROWDS, "Requests served by a fifo_mutex, compared with the published chain of events", "orderlock", 0.7,
              "second"),
-    _at_most("request-order", _CROWDS, "Requests served by fifo_mutex, against an MCS lock with futex", "mcs", 1.1, "second"),
-    _at_most("request-order", _CROWDS, "Requests served through a bounded_buffer, against mutex and "
-             "condition variable", "queue_new", 0.9, "second", "ekiden-buffer-first"),
-    _at_most("request-order", _CROWDS, "Requests with replies served by a sequencer, against mutex and "
-             "condition variable", "queue_new_reply", 0.9, "second", "ekiden-sequencer-first"),
-    Target("mutex", "64 threads", "Mutex with 64 threads, against nsync", "ns_per_section", peer="nsync", times=1.2),
-    Target("mutex", "64 threads", "Mutex with 64 threads, against std::mutex", "ns_per_section", peer="std-mutex", times=4),
-    _at_most("mutex", "64 threads", "Longest wait for a mutex with 64 threads, against nsync", "nsync", 1.3, "longest_wait_ms",
+    _at_most("request-order", _CROWDS, "Requests served by a fifo_mutex, compared with an MCS lock with futex", "mcs", 1.1, "second"),
+    _at_most("request-order", _CROWDS, "Requests served through a bounded_buffer, compared with a mutex and "
+             "a condition variable", "queue_new", 0.9, "second", "ekiden-buffer-first"),
+    _at_most("request-order", _CROWDS, "Requests with replies served by a sequencer, compared with a mutex and "
+             "a condition variable", "queue_new_reply", 0.9, "second", "ekiden-sequencer-first"),
+    Target("mutex", "64 threads", "Mutex with 64 threads, compared with nsync", "ns_per_section", peer="nsync", times=1.2),
+    Target("mutex", "64 threads", "Mutex with 64 threads, compared with std::mutex", "ns_per_section", peer="std-mutex", times=4),
+    _at_most("mutex", "64 threads", "Longest wait for a mutex with 64 threads, compared with nsync", "nsync", 1.3, "longest_wait_ms",
              noun="wait"),
-    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "Mutex with 2, 8 and 64 threads, against std::mutex",
+    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "Mutex with 2, 8 and 64 threads, compared with std::mutex",
              "std-mutex", 1.0, "ns_per_section"),
-    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "Mutex with 2, 8 and 64 threads, against nsync", "nsync",
+    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "Mutex with 2, 8 and 64 threads, compared with nsync", "nsync",
              1.0, "ns_per_section"),
-    _at_most("semaphore", ("1 permit", "2 permits", "4 permits", "answers"), "Permit of a semaphore acquired and "
-             "released, against std::counting_semaphore", "std-semaphore", 1.1, "ns_per_turn"),
-    _at_most("mutex", "free", "Mutex that is free, against std::mutex", "std-mutex", 0.7, "ns_per_section"),
-    _at_most("mutex", "free", "Mutex that is free, against nsync", "nsync", 1.0, "ns_per_section"),
-    _at_most("bounded-buffer", _CAPACITIES, "Bounded buffer, three capacities, against two semaphores and a mutex",
+    _at_most("semaphore", ("1 permit", "2 permits", "4 permits", "answers"), "Acquire and release of a "
+             "semaphore's permit, compared with std::counting_semaphore", "std-semaphore", 1.1, "ns_per_turn"),
+    _at_most("mutex", "free", "Lock and unlock of a free mutex, compared with std::mutex", "std-mutex", 0.7, "ns_per_section"),
+    _at_most("mutex", "free", "Lock and unlock of a free mutex, compared with nsync", "nsync", 1.0, "ns_per_section"),
+    _at_most("bounded-buffer", _CAPACITIES, "Bounded buffer with three capacities, compared with two semaphores and a mutex",
              "semaphore-buffer", 0.6, "ns_per_item"),
-    _at_most("bounded-buffer", _CAPACITIES, "Bounded buffer, three capacities, against condition variables",
+    _at_most("bounded-buffer", _CAPACITIES, "Bounded buffer with three capacities, compared with condition variables",
              "condition-buffer", 0.1, "ns_per_item"),
-    *(_at_most(experiment, variants, f"{what} beside busy processes, against {name}", peer, 1 / 0.7, figure)
+    *(_at_most(experiment, variants, f"{what} beside busy processes, compared with {name}", peer, 1 / 0.7, figure)
       for experiment, variants, what, name, peer, figure in (
           ("bounded-buffer", ("1, busy", "4, busy", "64, busy"), "Bounded buffer", "condition variables",
            "condition-buffer", "ns_per_item"),
@@ -148,61 +149,61 @@ SYNCHRONISATION = [
 ]
 
 EXECUTION = [
-    _at_most("strand", "strand", "Handlers posted to a strand, against Asio", "asio", 0.35, "ns_per_handler"),
-    _at_most("strand", "strand", "Handlers posted to a strand, against Boost.Asio", "boost-asio", 0.35, "ns_per_handler"),
-    _at_most("strand", "bind", "Handlers posted with a strand bound to them, against Asio", "asio", 0.25,
+    _at_most("strand", "strand", "Handlers posted to a strand, compared with Asio", "asio", 0.35, "ns_per_handler"),
+    _at_most("strand", "strand", "Handlers posted to a strand, compared with Boost.Asio", "boost-asio", 0.35, "ns_per_handler"),
+    _at_most("strand", "bind", "Handlers that are bound to a strand and posted, compared with Asio", "asio", 0.25,
              "ns_per_handler"),
-    _at_most("strand", "none", "Handlers posted to a context of one thread and run, against Asio", "asio", 1.0, "ns_per_handler"),
-    _at_most("strands-hop", "1 thread", "Hops between 1,000 strands on 1 thread, against Asio", "asio", 0.4,
+    _at_most("strand", "none", "Handlers that a context of one thread accepts and runs, compared with Asio", "asio", 1.0, "ns_per_handler"),
+    _at_most("strands-hop", "1 thread", "Hops between 1,000 strands on 1 thread, compared with Asio", "asio", 0.4,
              "ns_per_hop"),
-    _at_most("strands-hop", "2 threads", "Hops between 1,000 strands on 2 threads, against Asio", "asio", 0.25, "ns_per_hop"),
-    _at_most("io-models", "beforehand, 1,000 turns, 2 threads", "Handlers of a context that 2 threads run, against "
+    _at_most("strands-hop", "2 threads", "Hops between 1,000 strands on 2 threads, compared with Asio", "asio", 0.25, "ns_per_hop"),
+    _at_most("io-models", "beforehand, 1,000 turns, 2 threads", "Handlers of a context that 2 threads run, compared with "
              "Asio", "asio", 1.0, "ns_per_handler"),
     Target("lanes", "idle", "Bytes of an idle strand and its handle", "bytes_per_key",
            "ekiden-strands", limit=64),
-    Target("lanes", "idle", "Bytes of a lane's key without work (below 0.5 means none)", "bytes_per_key", limit=0.5),
-    _at_most("timers", ("schedule-few", "schedule-many"), "Wait of a timer started, with 1,000 and 1,000,000 "
-             "timers, against Asio", "asio", 0.4, "schedule_ns"),
-    _at_most("timers", ("cancel-few", "cancel-many"), "Wait of a timer canceled, against Asio", "asio", 0.2,
+    Target("lanes", "idle", "Bytes for each key without work in lanes (less than 0.5 means none)", "bytes_per_key", limit=0.5),
+    _at_most("timers", ("schedule-few", "schedule-many"), "Start of a timer's wait, with 1,000 and 1,000,000 "
+             "timers, compared with Asio", "asio", 0.4, "schedule_ns"),
+    _at_most("timers", ("cancel-few", "cancel-many"), "Cancellation of a timer's wait, compared with Asio", "asio", 0.2,
              "cancel_ns"),
-    Target("timers", "remote-many", "Timer canceled by another thread, 1,000,000 timers against 1,000", "remote_ns",
+    Target("timers", "remote-many", "Cancellation of one of 1,000,000 timers by another thread, compared with one of 1,000 timers", "remote_ns",
            peer="ekiden", most=2, peer_variant="remote-few"),
-    Target("timers", "memory", "Bytes of a timer that is waited for", "armed_bytes", limit=96),
-    Target("timer-cancel", ("article", "one-thread", "several-threads"), "Canceled handlers that report the "
+    Target("timers", "memory", "Bytes of a timer that has a wait", "armed_bytes", limit=96),
+    Target("timer-cancel", ("article", "one-thread", "several-threads"), "Share of canceled handlers that report the "
            "cancellation", "cancelled", least=1),
-    Target("server", "20 us", "Requests of 20 us to a server with lanes, against an Asio strand per key", "us_per_request",
+    Target("server", "20 us", "Requests of 20 us to a server with lanes, compared with an Asio strand for each key", "us_per_request",
            peer="asio", times=1.3),
-    Target("server", "20 us", "Requests of 20 us to a server with lanes, against one mutex", "us_per_request", peer="global-mutex", times=2),
-    _at_most("server", "0", "Requests without work to a server, against one thread", "single", 1.05, "us_per_request"),
+    Target("server", "20 us", "Requests of 20 us to a server with lanes, compared with a server with one mutex", "us_per_request", peer="global-mutex", times=2),
+    _at_most("server", "0", "Requests that need no work, compared with a server with one thread", "single", 1.05, "us_per_request"),
     Target("server", "checked", "Wrong replies of a server whose connections are killed", "violations"),
-    Target("allocations", "context", "Allocations per handler posted to a context", "per_task"),
-    Target("allocations", "strand", "Allocations per handler posted to a strand", "per_task"),
-    Target("allocations", "timer", "Allocations per wait of a timer", "per_task"),
-    Target("allocations", "future", "Allocations per handler posted with use_future", "per_task", limit=1),
+    Target("allocations", "context", "Allocations for each handler posted to a context", "per_task"),
+    Target("allocations", "strand", "Allocations for each handler posted to a strand", "per_task"),
+    Target("allocations", "timer", "Allocations for each wait of a timer", "per_task"),
+    Target("allocations", "future", "Allocations for each handler posted with use_future", "per_task", limit=1),
 ]
 
 _BALANCED = ("8 to 8", "8 to 1")
 
 
 def _channel(peer, name):
-    return Target("channel", _BALANCED, f"Item of a bounded channel between coroutines, against {name}", "ns_per_item", peer=peer, times=1.5)
+    return Target("channel", _BALANCED, f"Time to pass an item through a bounded channel between coroutines, compared with {name}", "ns_per_item", peer=peer, times=1.5)
 
 
 COROUTINES = [
     Target("coroutine-hop", "immediate", "Await of a coroutine that returns at once", "ns_per_await", limit=5),
-    Target("coroutine-hop", "1 coroutine, 1 thread", "Hop of a coroutine between strands, 1 thread", "ns_per_hop", limit=40),
-    _at_most("coroutine-hop", "1 coroutine, 1 thread", "Hop of a coroutine between strands, against Asio's awaitable", "asio", 0.3, "ns_per_hop"),
-    Target("allocations", "hop", "Allocations per hop of a coroutine", "per_task"),
-    Target("channel", _BALANCED, "Item of a bounded channel between coroutines, on 2 threads",
+    Target("coroutine-hop", "1 coroutine, 1 thread", "Hop of a coroutine between strands on 1 thread", "ns_per_hop", limit=40),
+    _at_most("coroutine-hop", "1 coroutine, 1 thread", "Hop of a coroutine between strands, compared with Asio's awaitable", "asio", 0.3, "ns_per_hop"),
+    Target("allocations", "hop", "Allocations for each hop of a coroutine", "per_task"),
+    Target("channel", _BALANCED, "Time to pass an item through a bounded channel between coroutines, on 2 threads",
            "ns_per_item", limit=25),
     _channel("asio", "Asio's concurrent_channel"),
     _channel("tokio", "Tokio's mpsc"),
     _channel("async-channel", "async-channel on Tokio"),
     _channel("go", "Go"),
-    _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP, Asio's sockets on ekiden's "
-             "contexts, against Asio's callbacks", "asio", 1.03, "us_per_trip"),
-    _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP, Asio's sockets on "
-             "ekiden's contexts, against Asio's awaitables",
+    _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP with Asio's sockets on ekiden's "
+             "contexts, compared with Asio's callbacks", "asio", 1.03, "us_per_trip"),
+    _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP with Asio's sockets on "
+             "ekiden's contexts, compared with Asio's awaitables",
              "asio-awaitables", 1, "us_per_trip"),
 ]
 
@@ -214,50 +215,50 @@ TARGETS = [
     _throughput("1 producer", "boost-asio", "Boost.Asio", 10),
     _throughput("4 producers", "onetbb", "oneTBB", 10),
     _throughput("4 producers", "shared-queue", "a lean shared queue", 4),
-    _at_most("throughput", ("1 producer", "4 producers"), "post_bulk, against the same number of posts", "ekiden", 1.0, "ns_per_task",
+    _at_most("throughput", ("1 producer", "4 producers"), "Calls of post_bulk, compared with the same number of posts", "ekiden", 1.0, "ns_per_task",
              "ekiden-post-bulk"),
-    _at_most("latency", "awake", "P50 from submit to result, threads awake, against two threads that "
+    _at_most("latency", "awake", "P50 of the time from submit to result with awake threads, compared with two threads that "
              "signal each other through flags", "two-flags", 2.5, "p50"),
-    Target("latency", "awake", "P99 divided by P50 from submit to result, threads awake", "tail", limit=2),
-    Target("latency", "awake", "P99.9 from submit to result, threads awake", "p999", limit=5000),
-    Target("latency", "awake", "P99.9 from submit to result, against a lean shared queue", "p999", peer="shared-queue", times=15),
-    Target("latency", "idle", "P50 from submit to result after 10 ms idle, against a lean shared queue", "p50", peer="shared-queue",
+    Target("latency", "awake", "P99 divided by P50 of the time from submit to result with awake threads", "tail", limit=2),
+    Target("latency", "awake", "P99.9 of the time from submit to result with awake threads", "p999", limit=5000),
+    Target("latency", "awake", "P99.9 of the time from submit to result, compared with a lean shared queue", "p999", peer="shared-queue", times=15),
+    Target("latency", "idle", "P50 of the time from submit to result after 10 ms without work, compared with a lean shared queue", "p50", peer="shared-queue",
            most=1.2),
-    Target("latency", "idle", "CPU time of an idle pool in 2 s", "idle_cpu_ms", limit=1),
-    Target("nested-spawn", "tree", "Tasks that spawn tasks, against oneTBB", "ns_per_task", peer="onetbb", times=2.5),
-    Target("nested-spawn", "tree", "Tasks that spawn tasks, against Boost.Asio", "ns_per_task", peer="boost-asio",
+    Target("latency", "idle", "CPU time that an idle pool uses in 2 s", "idle_cpu_ms", limit=1),
+    Target("nested-spawn", "tree", "Tasks that spawn tasks, compared with oneTBB", "ns_per_task", peer="onetbb", times=2.5),
+    Target("nested-spawn", "tree", "Tasks that spawn tasks, compared with Boost.Asio", "ns_per_task", peer="boost-asio",
            times=15),
-    Target("fork-join", "fib, 1 thread", "fib(35) without cut-off, 1 thread, against the serial function", "ms",
+    Target("fork-join", "fib, 1 thread", "fib(35) without cut-off on 1 thread, compared with the serial function", "ms",
            peer="serial", most=1.7),
-    Target("fork-join", "fib", "fib(35) without cut-off, 2 threads, against the serial function", "ms", peer="serial",
+    Target("fork-join", "fib", "fib(35) without cut-off on 2 threads, compared with the serial function", "ms", peer="serial",
            most=0.9),
-    Target("fork-join", "fib", "fib(35) without cut-off, against oneTBB", "ms", peer="onetbb", times=20),
-    _at_most("fork-join", "fib", "fib(35) without cut-off, against rayon", "rayon", 0.3, "ms"),
-    _at_most("fork-join", ("matmul", "matmul, 1 thread", "nested", "nested, 1 thread"), "Matrices and nested loops, 1 and 2 "
-             "threads, against oneTBB", "onetbb", 1, "ms"),
-    _at_most("fork-join", ("nested", "nested, 1 thread"), "Nested loops, against OpenMP", "openmp-libgomp", 1, "ms"),
-    *(_at_most("fork-join", _BUSY, f"Slowdown beside a busy process, against {name}", peer, 1, "slowdown",
+    Target("fork-join", "fib", "fib(35) without cut-off, compared with oneTBB", "ms", peer="onetbb", times=20),
+    _at_most("fork-join", "fib", "fib(35) without cut-off, compared with rayon", "rayon", 0.3, "ms"),
+    _at_most("fork-join", ("matmul", "matmul, 1 thread", "nested", "nested, 1 thread"), "Matrices and nested loops on 1 and 2 "
+             "threads, compared with oneTBB", "onetbb", 1, "ms"),
+    _at_most("fork-join", ("nested", "nested, 1 thread"), "Nested loops, compared with OpenMP", "openmp-libgomp", 1, "ms"),
+    *(_at_most("fork-join", _BUSY, f"Slowdown beside a busy process, compared with {name}", peer, 1, "slowdown",
                noun="slowdown") for name, peer in (("oneTBB", "onetbb"), ("OpenMP", "openmp-libgomp"),
                                                    ("rayon", "rayon"))),
-    _at_most("parallel-for", "sort", "4 million 32-bit numbers sorted, against rayon", "rayon", 1.1, "ms"),
-    Target("parallel-for", "light", "Light loop on 2 threads, against the serial loop", "ms", peer="serial", times=1.9),
-    Target("parallel-for", "skewed", "Skewed loop on 2 threads, against the serial loop", "ms", peer="serial",
+    _at_most("parallel-for", "sort", "Sort of 4 million 32-bit numbers, compared with rayon", "rayon", 1.1, "ms"),
+    Target("parallel-for", "light", "Light loop on 2 threads, compared with the serial loop", "ms", peer="serial", times=1.9),
+    Target("parallel-for", "skewed", "Skewed loop on 2 threads, compared with the serial loop", "ms", peer="serial",
            times=1.9),
-    Target("parallel-for", "light", "Light loop, against oneTBB", "ms", peer="onetbb", most=1),
-    Target("parallel-for", "skewed", "Skewed loop, against oneTBB", "ms", peer="onetbb", most=1),
-    _at_most("short-loops", SHORT_LOOPS, "Short loops back to back, against the serial loop", "serial", 1.05, "us"),
-    _at_most("short-loops", AFTER_A_PAUSE, "Short loops after a pause, against the serial loop", "serial", 1.05, "us"),
-    _at_most("bursts", BURSTS, "Bursts of tasks of 5 us, against Eigen's pool", "eigen", 1.03, "us"),
-    _at_most("bursts", BURSTS, "CPU time of bursts of tasks of 5 us, against Eigen's pool", "eigen", 1, "cpu_us",
+    Target("parallel-for", "light", "Light loop, compared with oneTBB", "ms", peer="onetbb", most=1),
+    Target("parallel-for", "skewed", "Skewed loop, compared with oneTBB", "ms", peer="onetbb", most=1),
+    _at_most("short-loops", SHORT_LOOPS, "Short loops back to back, compared with the serial loop", "serial", 1.05, "us"),
+    _at_most("short-loops", AFTER_A_PAUSE, "Short loops after a pause, compared with the serial loop", "serial", 1.05, "us"),
+    _at_most("bursts", BURSTS, "Bursts of tasks of 5 us, compared with Eigen's pool", "eigen", 1.03, "us"),
+    _at_most("bursts", BURSTS, "CPU time of bursts of tasks of 5 us, compared with Eigen's pool", "eigen", 1, "cpu_us",
              noun="CPU time"),
-    _at_most("eigen-tensor", TENSORS, "Eigen's Tensor module on ekiden's pool, against Eigen's own pool", "eigen", 1.03, "us"),
-    _at_most("eigen-tensor", TENSORS, "CPU time of Eigen's Tensor module on ekiden's pool, against Eigen's own pool", "eigen", 1, "cpu_us", noun="CPU time"),
-    Target("async-growth", "64 tasks", "First round of 64 tasks that block, against a thread per task", "first_ms",
+    _at_most("eigen-tensor", TENSORS, "Eigen's Tensor module on ekiden's pool, compared with Eigen's own pool", "eigen", 1.03, "us"),
+    _at_most("eigen-tensor", TENSORS, "CPU time of Eigen's Tensor module on ekiden's pool, compared with Eigen's own pool", "eigen", 1, "cpu_us", noun="CPU time"),
+    Target("async-growth", "64 tasks", "First round of 64 tasks that block, compared with one thread for each task", "first_ms",
            peer="thread-per-task", most=1.2),
-    Target("ablation", "submit", "ekiden's pool with all parts, against the source's shared queue", "ns_per_task",
+    Target("ablation", "submit", "ekiden's pool with all parts, compared with the published shared queue", "ns_per_task",
            peer="shared-queue-source", times=10),
-    Target("allocations", "post", "Allocations per posted task, steady state", "per_task"),
-    Target("allocations", "submit", "Allocations per submitted task, steady state", "per_task"),
+    Target("allocations", "post", "Allocations for each posted task in steady state", "per_task"),
+    Target("allocations", "submit", "Allocations for each submitted task in steady state", "per_task"),
 ]
 
 
