@@ -3,8 +3,8 @@
 /// Part: sync. Used by: users. The design follows the two-state barrier of Ohki and Kuno, whose states change
 /// their meaning from round to round. An ekiden barrier needs only one lock, and not two. The lock stores the
 /// number of missing arrivals as its payload. So an arrival is one atomic step. One system call releases all
-/// waiting threads. If the barrier has a completion function, or if the payload cannot hold the number, a
-/// member stores the number instead. The lock guards this member.
+/// waiting threads. If the barrier has a completion function, or if the payload cannot hold the number of
+/// missing arrivals, a member stores this number instead. The lock guards this member.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>

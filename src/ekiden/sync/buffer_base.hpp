@@ -40,7 +40,7 @@ struct closable_states {
 ///   initial
 ///       The index of the initial state.
 ///   push_states, pop_states, closed_states
-///       Masks of states. A push or a pop may also begin in closed_states.
+///       Masks of states. In a state of closed_states, both a push and a pop may begin.
 ///   next(state, size, capacity)
 ///       Returns the index of the state after a push or a pop.
 ///   closing(state)
@@ -52,7 +52,7 @@ struct closable_states {
 /// or a pop throws what the copy or move constructor of T throws. A push or a pop has no effect if it throws.
 ///
 /// Thread safety: all members may be called concurrently.
-/// Ordering: a push happens before the pop of its item.
+/// Ordering: a push happens before the pop of the pushed item.
 template <class T, class States>
 class buffer_base {
 public:
@@ -149,7 +149,7 @@ public:
         return size;
     }
 
-    /// A step is a push or a pop. A step runs once, inside the lock. A step runs in the thread that has
+    /// A step, which is a push or a pop, runs once, inside the lock. A step runs in the thread that has
     /// called the push or the pop, or in another thread that has made the step possible.
     struct step_base {
         buffer_base& buffer;

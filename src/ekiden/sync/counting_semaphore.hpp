@@ -69,7 +69,7 @@ public:
     /// Acquires a permit if there is one. Does not wait, and does not fail spuriously. Returns whether a
     /// permit was acquired.
     [[nodiscard]] bool try_acquire() noexcept {
-        for (sys::back_off others;; others.wait()) { // repeats only for a few steps of another thread
+        for (sys::back_off others;; others.wait()) { // repeats only while another thread is inside the lock
             const attempt result =
                 lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;

@@ -16,7 +16,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Initialization: constant.
 class event {
 public:
-    /// Constructs the event. The event is set at first if `set` is true.
+    /// Constructs the event. The event is initially set if `set` is true.
     constexpr explicit event(bool set = false) noexcept : event(set, rules) {}
     event(const event&) = delete;
     event& operator=(const event&) = delete;

@@ -38,8 +38,8 @@ public:
 
     /// Returns whether there is an item.
     constexpr explicit operator bool() const& noexcept { return this->has_value(); }
-    /// Deleted for items of type `bool`. Otherwise, `std::optional<bool> item(buffer.pop())` would call this
-    /// conversion, and would lose the item.
+    /// This conversion is deleted for items of type `bool`. Otherwise, `std::optional<bool>
+    /// item(buffer.pop())` would call this conversion, and would lose the item.
     constexpr explicit operator bool() const&&
         requires std::same_as<std::remove_cv_t<T>, bool>
     = delete;

@@ -24,18 +24,18 @@ namespace ekiden::inline EKIDEN_ABI {
 /// with a message if no writer holds the lock. An unlock_shared() or an upgrade() ends the program with a
 /// message if no reader holds the lock. If lock_checks is set, the functions that unlock, upgrade or
 /// downgrade check that the calling thread itself holds the lock. If lock_checks is set, the program also
-/// ends with a message if a thread would wait for itself, or if a held lock is destroyed.
+/// ends with a message when a thread would wait for itself, or when a held lock is destroyed.
 ///
 /// Thread safety: all members may be called concurrently. Destroy the lock only when no thread holds the lock
 /// or waits for it.
-/// Ordering: an unlock happens before each later lock that was not possible before this unlock.
+/// Ordering: an unlock happens before each lock that could not succeed before this unlock.
 /// Initialization: constant.
 template <rw_policy Policy = rw_policy::writer_first>
 class rw_mutex {
     using rules = rw_rules<Policy>;
 
 public:
-    /// The policy. It decides which waiting thread locks first.
+    /// The policy of this lock. The policy decides which waiting thread gets the lock first.
     static constexpr rw_policy policy = Policy;
     /// The largest number of readers that hold the lock together. Further readers wait until a reader leaves.
     static constexpr unsigned max_readers = state_lock::max_payload;

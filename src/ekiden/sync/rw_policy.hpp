@@ -78,7 +78,7 @@ struct rw_rules {
     /// Under the policy writer_first, waiting readers enter after this number of writers in a row. A smaller
     /// number would be expensive, because all readers have to wait again after each turn of the readers.
 #if defined(EKIDEN_CHECKING)
-    static constexpr std::uint32_t writers_in_turn = 1; // so a short model reaches a turn of the readers
+    static constexpr std::uint32_t writers_in_turn = 1; // so that a model reaches the turn of the readers
 #else
     static constexpr std::uint32_t writers_in_turn = 8000;
 #endif

@@ -3,8 +3,8 @@
 ///
 /// Part: sync. Used by: users. Each request is stored on the call stack of its caller. The requests form a
 /// linked list to which callers add at the front (a Treiber stack, 1986). The consumer removes the whole list
-/// and reverses it. A bit in the word that points to the first request tells whether the consumer sleeps. So
-/// the step that adds a request also shows whether the caller must wake the consumer.
+/// and reverses it. A bit in the word that holds the address of the first request tells whether the consumer
+/// sleeps. So the step that adds a request also shows whether the caller must wake the consumer.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -109,7 +109,7 @@ public:
     void close() noexcept {
         // One step sets `closed` and clears `asleep`, and close() does not access `head_` afterwards. So the
         // consumer may destroy the sequencer when it has read `closed`. If this step clears `asleep`, the
-        // consumer first waits for the unpark below.
+        // consumer waits for the unpark below before serve() returns.
         std::uintptr_t head = head_.load(sys::relaxed);
         // [SQ1] Release: publishes the work before close(). Pairs with the acquire in serve().
         while (!head_.compare_exchange_weak(head, (head & ~asleep) | closed, sys::release, sys::relaxed)) {

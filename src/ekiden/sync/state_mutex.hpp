@@ -83,9 +83,9 @@ public:
 
     /// A guard. While the guard exists, its owner is inside the mutex and performs the operation `Op`. The
     /// owner must call leave() with the next state. If an exception destroys the guard before leave(), the
-    /// destructor of the guard leaves the mutex. The next state is then `Unwind`, a template argument of
-    /// enter(). If enter() was called without `Unwind`, the state of the mutex is unchanged. If the guard is
-    /// destroyed without an exception before leave(), the program ends with a message.
+    /// destructor of the guard leaves the mutex. The destructor sets the state `Unwind`, which is a template
+    /// argument of enter(). If enter() was called without `Unwind`, the state of the mutex is unchanged. If
+    /// the guard is destroyed without an exception before leave(), the program ends with a message.
     template <auto Op>
     class [[nodiscard("the guard is what is inside the mutex")]] guard {
     public:
@@ -148,12 +148,12 @@ public:
         if (!lock_.enter(entry<Op>(), limit)) return std::nullopt;
         return entered<Op, Unwind...>();
     }
-    /// Enters for `Op` like enter(limit), where the limit is a duration.
+    /// Enters the mutex for `Op` like enter(limit), where the limit is a duration.
     template <auto Op, state... Unwind>
     [[nodiscard]] std::optional<guard<Op>> enter_for(const wait_duration& duration) {
         return enter<Op, Unwind...>(duration);
     }
-    /// Enters for `Op` like enter(limit), where the limit is a deadline.
+    /// Enters the mutex for `Op` like enter(limit), where the limit is a deadline.
     template <auto Op, state... Unwind>
     [[nodiscard]] std::optional<guard<Op>> enter_until(const wait_deadline& deadline) {
         return enter<Op, Unwind...>(deadline);

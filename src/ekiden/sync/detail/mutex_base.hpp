@@ -12,8 +12,9 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// Meets the standard's TimedMutex, so it works with std::unique_lock, std::scoped_lock and
 /// std::condition_variable_any. The mutex is not recursive. If lock_checks is set, the program ends with a
-/// message if a thread unlocks a mutex that it does not hold, or locks a mutex that it already holds. If
-/// lock_checks is set, the program also ends with a message if a mutex is destroyed while a thread holds it.
+/// message when a thread unlocks a mutex that it does not hold, or locks a mutex that it already holds. If
+/// lock_checks is set, the program also ends with a message when a mutex is destroyed while a thread holds
+/// it.
 ///
 /// Thread safety: all members may be called concurrently. Destroy the mutex only when no thread holds the
 /// mutex or waits for it.
@@ -50,8 +51,8 @@ public:
 
 protected:
     // A thread sleeps at once if other threads wait already. So the lock stays in the cache of one processor.
-    // This is faster than if the lock moves between the caches of processors. A thread spins if no other
-    // thread waits, because most sections are short.
+    // A lock that moves between the caches of processors is slower. A thread spins if no other thread waits,
+    // because most sections are short.
     static constexpr state_rules plain{.spins = 12, .first_only = true, .name = "a mutex"};
 
     /// `rules` must outlive the mutex.

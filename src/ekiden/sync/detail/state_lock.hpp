@@ -37,8 +37,8 @@ struct lock_access;
 /// The rules that all locks of one kind share. The rules must be a constant, because each lock stores only a
 /// pointer to its rules.
 struct state_rules {
-    /// Returns the next state of a lock with the value `value`. The mask `queued` has all states that the
-    /// waiters of the lock wait for. The pointer is null if the state does not depend on the waiters. For
+    /// Returns the next state of a lock with the value `value`. The mask `queued` contains all states that
+    /// the waiters of the lock wait for. The pointer is null if the state does not depend on the waiters. For
     /// example, settle can return a special state while a writer waits. If settle is called with its own
     /// result, it returns this result unchanged. If no thread waits, settle does not change the state that a
     /// transition returns. If a lock has the function settle, the number of its states is at most
@@ -46,9 +46,9 @@ struct state_rules {
     std::uint32_t (*settle)(state_value value, std::uint64_t queued) noexcept = nullptr;
 
     /// Returns the next state of a lock with the value `value` when one more waiter joins the queue. The mask
-    /// `arriving` has the states that the new waiter waits for. The pointer is null if a new waiter does not
-    /// change the state. The result must agree with settle. The new state must not admit a waiter that the
-    /// state of `value` does not admit.
+    /// `arriving` contains the states that the new waiter waits for. The pointer is null if a new waiter does
+    /// not change the state. The result must be the state that settle returns when the new waiter is in the
+    /// queue. The new state must not admit a waiter that the state of `value` does not admit.
     std::uint32_t (*close)(state_value value, std::uint64_t arriving) noexcept = nullptr;
 
     /// The time for which running threads may overtake a waiter. After this time, an exit hands the lock to
@@ -418,8 +418,9 @@ private:
 
     template <class Change>
     [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
-        // The result can be `busy` only while another thread is inside the state_lock for a few steps. A
-        // thread that holds, for example, an rw_mutex is not inside the state_lock of the rw_mutex.
+        // The result can be `busy` only while another thread is inside the state_lock, which that thread
+        // leaves after a few steps. A thread that holds, for example, an rw_mutex is not inside the
+        // state_lock of the rw_mutex.
         for (sys::back_off others;; others.wait()) {
             const attempt result = try_apply(states, change);
             if (result == attempt::done) return;

@@ -70,7 +70,7 @@ public:
     wait_list& operator=(const wait_list&) = delete;
 
     /// Adds a waiter. A waiter without a ticket becomes the youngest one. A waiter with a ticket must be the
-    /// waiter that lend() has removed last. This waiter returns to its old place.
+    /// waiter that lend() has removed last. The list puts this waiter at its old place.
     void insert(wait_link& waiter) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* const first = first_in(word);
@@ -97,7 +97,7 @@ public:
             push_front(*head, waiter);
         } else {
             wait_link* older = head->older_;                      // the youngest waiter of the queue
-            while (before(waiter, *older)) older = older->older_; // ends at the head, at the latest
+            while (before(waiter, *older)) older = older->older_; // the loop ends at the head, at the latest
             insert_after(*older, *head, waiter);
         }
     }
@@ -133,7 +133,7 @@ public:
             if (waiter.next != nullptr)
                 waiter.next->older_ = waiter.older_;
             else
-                queue_of(waiter.mask, first)->older_ = waiter.older_; // the older one is the youngest now
+                queue_of(waiter.mask, first)->older_ = waiter.older_; // waiter.older_ is the youngest now
             return;
         }
         wait_link* heir = waiter.next;

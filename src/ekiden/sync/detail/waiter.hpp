@@ -1,4 +1,4 @@
-/// A waiter is an object that stands for one wait for a state_lock. A thread or a coroutine waits.
+/// A waiter is an object that stands for one wait of a thread or a coroutine for a state_lock.
 ///
 /// Part: sync. Used by: state_lock, awaitable locks of async.
 #pragma once
@@ -38,14 +38,14 @@ enum class withdrawal : std::uint8_t {
 /// address of a waiter is a multiple of `waiter_alignment`. The word of the lock stores the address of a
 /// waiter without the lowest bits, which are 0.
 struct waiter : wait_link {
-    // The values of the status. The waiting thread sets `waiting` and `parked`. A thread that leaves the lock
-    // sets `granted` or `retry`.
+    // The values of the status. The waiting thread sets the status to `waiting` or `parked`. A thread that
+    // leaves the lock sets the status to `granted` or `retry`.
     static constexpr std::uint32_t waiting = 0; // the waiter is queued, and its thread is awake
     static constexpr std::uint32_t parked = 1;  // the waiter is queued, and its thread sleeps
     static constexpr std::uint32_t granted = 2; // the operation is done
     static constexpr std::uint32_t retry = 3;   // the thread was woken, and must try again
 
-    static constexpr std::uint32_t phase = 3; // the mask of the values above
+    static constexpr std::uint32_t phase = 3; // the mask of the bits that hold the values above
 
     // An additional bit of the status. The stop callback sets this bit when a stop is requested.
     static constexpr std::uint32_t interrupted = 4;
@@ -54,7 +54,7 @@ struct waiter : wait_link {
     bool pure : 1 = false;     ///< the transition is a pure function, so it may run again with a new value
     bool direct : 1 = false;   ///< a thread that leaves the lock must complete the operation of the waiter
     bool opens : 1 = true;     ///< the operation begins a section (see state_rules::queue_order)
-    bool group : 1 = false;    ///< a group of threads sleeps on one word, and one system call wakes the group
+    bool group : 1 = false;    ///< the thread belongs to a group that one system call wakes
     state_transition transition = nullptr;      ///< null means that the waiter wants to hold the lock
     void* context = nullptr;                    ///< the data of the operation, used by transition and resume
     void (*resume)(waiter&) noexcept = nullptr; ///< posts the coroutine; null if a thread waits
@@ -74,7 +74,7 @@ public:
     async_waiter() noexcept { new (place()) waiter; }
     async_waiter(const async_waiter&) = delete;
     async_waiter& operator=(const async_waiter&) = delete;
-    ~async_waiter() = default; // need not destroy the waiter, because the waiter owns nothing
+    ~async_waiter() = default; // does not destroy the waiter, because the waiter owns nothing
 
     waiter& operator*() noexcept { return *std::launder(static_cast<waiter*>(place())); }
     waiter* operator->() noexcept { return &**this; }
