@@ -1,10 +1,10 @@
 /// A reusable barrier, at which no thread continues before all threads have arrived.
 ///
-/// Part: sync. Used by: users. Source: the two-state barrier of Ohki and Kuno, whose states change their
-/// meaning from round to round. The barrier here needs one lock instead of two. The payload of the lock
-/// counts the missing arrivals. So an arrival is one atomic step, and one system call releases all waiting
-/// threads. If the barrier has a completion function, or if the payload cannot hold the number of missing
-/// arrivals, the number is stored in a member that the lock guards.
+/// Part: sync. Used by: users. The design follows the two-state barrier of Ohki and Kuno, whose states change
+/// their meaning from round to round. An ekiden barrier needs only one lock, and not two. The lock stores the
+/// number of missing arrivals as its payload. So an arrival is one atomic step. One system call releases all
+/// waiting threads. If the barrier has a completion function, or if the payload cannot hold the number of
+/// missing arrivals, a member stores this number instead. The lock guards this member.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -26,7 +26,8 @@ struct no_completion {
 
 /// The way in which a thread waits at a barrier.
 enum class barrier_wait : std::uint8_t {
-    /// The thread yields a few times before it sleeps, as long as yields are brief.
+    /// The thread yields the processor a few times before it sleeps. If a yield takes long, the thread does
+    /// not yield again, and sleeps.
     yields_first,
     /// The thread sleeps at once. Use `parks` if the threads arrive far apart in time.
     parks
@@ -37,7 +38,8 @@ enum class barrier_wait : std::uint8_t {
 ///
 /// A barrier has the operations of std::barrier.
 ///
-/// Thread safety: all members may be called concurrently. Destroy the barrier when all waits have returned.
+/// Thread safety: all members may be called concurrently. Destroy the barrier only after all waits have
+/// returned.
 /// Ordering: every arrival of a round happens before the completion function of the round. The completion
 /// function happens before the return of the waits for this round.
 /// Initialization: constant.
@@ -81,7 +83,8 @@ public:
                 round = now.state;
                 const std::ptrdiff_t left = after_arrival(static_cast<std::ptrdiff_t>(now.payload), count);
                 if (left > 0) return state_value{now.state, static_cast<std::uint32_t>(left)};
-                // [BA1] Relaxed: every arrive_and_drop() of the round has happened before this last arrival.
+                // [BA1] Relaxed is enough, because every arrive_and_drop() of the round happens before this
+                // last arrival.
                 return state_value{1 - now.state, static_cast<std::uint32_t>(expected_.load(sys::relaxed))};
             });
         } else {
@@ -90,7 +93,8 @@ public:
                 missing_ = after_arrival(missing_, count);
                 if (missing_ > 0) return now;
                 completion_();
-                // [BA1] Relaxed: every arrive_and_drop() of the round has happened before this last arrival.
+                // [BA1] Relaxed is enough, because every arrive_and_drop() of the round happens before this
+                // last arrival.
                 missing_ = expected_.load(sys::relaxed);
                 return state_value{1 - now.state, 0};
             });
@@ -132,9 +136,9 @@ public:
         return arrive_and_wait(deadline);
     }
 
-    /// Arrives at the barrier. From then on, each later round expects one arrival less.
+    /// Arrives at the barrier for the last time. Each later round expects one arrival less.
     void arrive_and_drop() {
-        // [BA1] Relaxed: the arrival below publishes the new number.
+        // [BA1] Relaxed is enough, because the arrival below publishes the new number of participants.
         expected_.fetch_sub(1, sys::relaxed);
         (void)arrive();
     }
@@ -142,14 +146,15 @@ public:
 private:
     friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() const noexcept { return lock_; }
-    /// Returns the mask of the state that the barrier has after the round of `token`.
+    /// Returns a mask with one bit. The bit stands for the state that the barrier has after the round of
+    /// `token`.
     [[nodiscard]] static state_lock::mask after(arrival_token token) noexcept {
         return state_lock::mask{1} << (1 - token.round_);
     }
 
     static constexpr state_rules parking{.name = "a barrier"};
     static constexpr state_rules yielding{.yields = 8, .name = "a barrier"};
-    static constexpr state_lock::mask both = 3; // state 0 is for even rounds, state 1 for odd rounds
+    static constexpr state_lock::mask both = 3; // even rounds have state 0, and odd rounds have state 1
 
     static constexpr std::ptrdiff_t checked(std::ptrdiff_t expected) {
         if (expected < 0)
@@ -169,7 +174,7 @@ private:
 
     mutable state_lock lock_; // if in_word_ is true, the payload is the number of missing arrivals
     sys::atomic<std::ptrdiff_t> expected_;
-    std::ptrdiff_t missing_; // the number of missing arrivals if in_word_ is false; guarded by lock_
+    std::ptrdiff_t missing_; // the number of missing arrivals, if in_word_ is false; lock_ guards this number
     const bool in_word_;
     [[no_unique_address]] Completion completion_;
 };

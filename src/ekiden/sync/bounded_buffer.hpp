@@ -1,6 +1,7 @@
 /// A queue of bounded capacity between producers and consumers.
 ///
-/// Part: sync. Used by: users. Source: the bounded buffer of Ohki and Kuno. ekiden adds the function close.
+/// Part: sync. Used by: users. The design follows the bounded buffer of Ohki and Kuno. ekiden adds the
+/// function close().
 #pragma once
 
 #include <ekiden/sync/buffer_base.hpp>

@@ -40,7 +40,7 @@ struct closable_states {
 ///   initial
 ///       The index of the initial state.
 ///   push_states, pop_states, closed_states
-///       Masks of states. A push or a pop may also begin in closed_states.
+///       Masks of states. In a state of closed_states, both a push and a pop may begin.
 ///   next(state, size, capacity)
 ///       Returns the index of the state after a push or a pop.
 ///   closing(state)
@@ -48,20 +48,19 @@ struct closable_states {
 /// If a push has to wait, the thread that makes room runs the push. If a pop has to wait, the thread that
 /// adds an item runs the pop.
 ///
-/// If the buffer is closed, an operation returns the status closed instead of throwing an exception. A push
-/// or a pop throws what the copy or move constructor of T throws. A push or a pop that throws has had no
-/// effect.
+/// If the buffer is closed, an operation returns the status `closed` instead of throwing an exception. A push
+/// or a pop throws what the copy or move constructor of T throws. A push or a pop has no effect if it throws.
 ///
 /// Thread safety: all members may be called concurrently.
-/// Ordering: a push happens before the pop of its item.
+/// Ordering: a push happens before the pop of the pushed item.
 template <class T, class States>
 class buffer_base {
 public:
     using value_type = T;
 
-    /// Adds `item`. Waits while the buffer is full, until `limit` at most. Returns done, or closed if the
-    /// buffer is closed. Returns timed_out or stopped if the limit was reached. If the result is not done,
-    /// `item` is unchanged.
+    /// Adds `item`. Waits while the buffer is full. Gives up when `limit` is reached. Returns `done` if the
+    /// item was added, and `closed` if the buffer is closed. Returns `timed_out` or `stopped` if the limit
+    /// was reached. If the result is not `done`, `item` is unchanged.
     [[nodiscard]] queue_status push(T&& item, const wait_limit& limit = wait_limit()) {
         push_step step{*this, item};
         return lock_.run(may_push, step, conduct::completes, limit) ? step.outcome() : given_up(limit);
@@ -74,14 +73,14 @@ public:
     [[nodiscard]] queue_status push_until(T&& item, const wait_deadline& deadline) {
         return push(std::move(item), deadline);
     }
-    /// Adds `item` if there is room, without waiting. Returns done, would_wait or closed. If the result is
-    /// not done, `item` is unchanged.
+    /// Adds `item` if there is room, without waiting. Returns `done`, `would_wait` or `closed`. If the result
+    /// is not `done`, `item` is unchanged.
     [[nodiscard]] queue_status try_push(T&& item) {
         push_step step{*this, item};
         return tried(may_push, step);
     }
 
-    /// Adds a copy of `item` like push(item, limit). The copy is made before the wait.
+    /// Adds a copy of `item` like push(item, limit). The function makes the copy before it waits.
     [[nodiscard]] queue_status push(const T& item, const wait_limit& limit = wait_limit())
         requires std::copy_constructible<T>
     {
@@ -106,9 +105,9 @@ public:
         return try_push(T(item));
     }
 
-    /// Removes the oldest item. Waits while the buffer is empty, until `limit` at most. Returns the item, or
-    /// an empty result whose status gives the reason. The status is closed if the buffer is closed and empty.
-    /// The status is timed_out or stopped if the limit was reached.
+    /// Removes the oldest item. Waits while the buffer is empty. Gives up when `limit` is reached. Returns
+    /// the item, or an empty result whose status gives the reason. The status is `closed` if the buffer is
+    /// closed and empty. The status is `timed_out` or `stopped` if the limit was reached.
     [[nodiscard]] popped<T> pop(const wait_limit& limit = wait_limit()) {
         return popped<T>::from([&](std::optional<T>& item) {
             pop_step step{*this, item};
@@ -120,7 +119,7 @@ public:
     /// Removes the oldest item like pop(limit), where the limit is a deadline.
     [[nodiscard]] popped<T> pop_until(const wait_deadline& deadline) { return pop(deadline); }
     /// Removes the oldest item, if the buffer has one, without waiting. Returns the item, or an empty result
-    /// with the status would_wait or closed.
+    /// with the status `would_wait` or `closed`.
     [[nodiscard]] popped<T> try_pop() {
         return popped<T>::from([&](std::optional<T>& item) {
             pop_step step{*this, item};
@@ -128,8 +127,8 @@ public:
         });
     }
 
-    /// Closes the buffer. After this, no item can be added. Waiting pushes return. A waiting pop returns when
-    /// no item is left. Has no effect if the buffer is closed already.
+    /// Closes the buffer. No item can be added to a closed buffer. Waiting pushes return `closed`. A waiting
+    /// pop returns `closed` when no item is left. Has no effect if the buffer is closed already.
     void close() noexcept {
         lock_.apply(state_lock::any_state,
                     [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });
@@ -150,8 +149,8 @@ public:
         return size;
     }
 
-    /// A step, which is a push or a pop. A step runs once, inside the lock. A step runs in the thread of its
-    /// caller, or in another thread that has made the step possible.
+    /// A step, which is a push or a pop, runs once, inside the lock. A step runs in the thread that has
+    /// called the push or the pop, or in another thread that has made the step possible.
     struct step_base {
         buffer_base& buffer;
         std::exception_ptr error{};
@@ -228,9 +227,9 @@ private:
     friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
 
-    // A push or a pop is short, so it usually ends during one yield. If the buffer has room for only one
-    // item, producer and consumer take turns. If the producer and the consumer run on different processors, a
-    // turn takes less time than a yield. So a waiting thread spins before it yields.
+    // A push or a pop is short, so it usually ends while a waiting thread yields once. If the buffer has room
+    // for only one item, producer and consumer take turns. If the producer and the consumer run on different
+    // processors, a turn takes less time than a yield. So a waiting thread spins before it yields.
     static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
     static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
 
@@ -240,7 +239,7 @@ private:
 
     template <class Step>
     queue_status tried(state_lock::mask states, Step& step) {
-        for (sys::back_off others;; others.wait()) { // waits only while another thread runs a short step
+        for (sys::back_off others;; others.wait()) { // repeats only while another thread runs a step
             const attempt result = lock_.try_run(states, step);
             if (result == attempt::done) return step.outcome();
             if (result == attempt::refused) return queue_status::would_wait;

@@ -24,18 +24,18 @@ namespace ekiden::inline EKIDEN_ABI {
 /// std::counting_semaphore.
 ///
 /// Thread safety: all members may be called concurrently.
-/// Ordering: a release() happens before the acquire() that gets its permit.
+/// Ordering: a release() happens before the return of the acquire() that gets the released permit.
 /// Initialization: constant.
 template <std::ptrdiff_t Max = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(Max >= 0, "counting_semaphore: the largest number of permits is negative");
 
-    // rest_ is the number of permits that the payload cannot hold. A thread may access rest_ only inside the
-    // lock.
+    // rest_ is the number of permits that do not fit into the payload. A thread may access rest_ only inside
+    // the lock.
     enum state : std::uint32_t {
         zero,  ///< there is no permit
         some,  ///< the payload is the number of permits, which is not 0
-        plenty ///< the payload cannot hold all permits, so a change must be made inside the lock
+        plenty ///< the payload cannot hold all permits, so a thread must enter the lock to change the number
     };
     static constexpr auto most_quick =
         static_cast<std::uint32_t>(std::min(Max, std::ptrdiff_t{state_lock::max_payload}));
@@ -58,18 +58,18 @@ public:
         if (!lock_.try_count<-1>(most_quick)) [[unlikely]]
             lock_.run(is_some, take{*this}, conduct::opens);
     }
-    /// Acquires a permit. Waits until `limit` at most. Returns whether a permit was acquired.
+    /// Acquires a permit. Gives up when `limit` is reached. Returns whether a permit was acquired.
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
         return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, conduct::opens, limit);
     }
     /// Acquires a permit. Waits no longer than `duration`. Returns whether a permit was acquired.
     [[nodiscard]] bool try_acquire_for(const wait_duration& duration) { return acquire(duration); }
-    /// Acquires a permit. Waits until `deadline` at most. Returns whether a permit was acquired.
+    /// Acquires a permit. Waits until `deadline` at the latest. Returns whether a permit was acquired.
     [[nodiscard]] bool try_acquire_until(const wait_deadline& deadline) { return acquire(deadline); }
     /// Acquires a permit if there is one. Does not wait, and does not fail spuriously. Returns whether a
     /// permit was acquired.
     [[nodiscard]] bool try_acquire() noexcept {
-        for (sys::back_off others;; others.wait()) { // waits only while another thread makes a few steps
+        for (sys::back_off others;; others.wait()) { // repeats only while another thread is inside the lock
             const attempt result =
                 lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;
@@ -111,7 +111,7 @@ private:
                                              : state_value{some, static_cast<std::uint32_t>(permits)};
     }
 
-    // Changes the number of permits by `by`, and returns the new value of the lock. The caller must be inside
+    // Adds `by` to the number of permits, and returns the new value of the lock. The caller must be inside
     // the lock.
     state_value changed(state_value now, std::ptrdiff_t by) noexcept {
         const std::ptrdiff_t permits = rest_ + in_word(now.payload) + by;

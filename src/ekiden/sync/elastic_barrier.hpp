@@ -1,9 +1,9 @@
 /// A barrier with an entry and an exit. Threads work between the entry and the exit. No thread leaves before
 /// all threads have entered.
 ///
-/// Part: sync. Used by: users. Source: the elastic barrier of Ohki and Kuno, with its states OPEN and CLOSE.
-/// Their barrier consists of two locks and two counters. The barrier here consists of one lock, and an entry
-/// or an exit is one atomic step.
+/// Part: sync. Used by: users. The design follows the elastic barrier of Ohki and Kuno, which has the states
+/// OPEN and CLOSE. The barrier of Ohki and Kuno consists of two locks and two counters. An elastic_barrier
+/// consists of one lock, and an entry or an exit is one atomic step.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -33,7 +33,8 @@ class elastic_barrier {
         return state_lock::mask{1} << state;
     }
 
-    // Counts one more call. The call of the last participant switches the barrier to its other state.
+    // Counts one more call of enter(), or of leave(). The call of the last participant switches the barrier
+    // from one of the two states to the other.
     struct count {
         std::uint32_t all;
         std::uint32_t other;
@@ -44,7 +45,8 @@ class elastic_barrier {
     };
 
 public:
-    /// Returns the largest number of participants: 16,383 on x86-64, 8,191 on other 64-bit systems.
+    /// Returns the largest number of participants. This number is 16,383 on x86-64, and 8,191 on other 64-bit
+    /// systems.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return state_lock::max_payload; }
 
     /// Constructs a barrier for `participants` threads. Throws std::invalid_argument if `participants` is
@@ -57,7 +59,7 @@ public:
     void enter() noexcept {
         lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together);
     }
-    /// Enters the next round like enter(). Waits until `limit` at most. Returns whether the caller has
+    /// Enters the next round like enter(). Gives up when `limit` is reached. Returns whether the caller has
     /// entered.
     [[nodiscard]] bool enter(const wait_limit& limit) noexcept {
         return lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together, limit);
@@ -71,7 +73,7 @@ public:
     void leave() noexcept {
         lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together);
     }
-    /// Leaves the round like leave(). Waits until `limit` at most. Returns whether the caller has left.
+    /// Leaves the round like leave(). Gives up when `limit` is reached. Returns whether the caller has left.
     [[nodiscard]] bool leave(const wait_limit& limit) noexcept {
         return lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together, limit);
     }
@@ -90,7 +92,7 @@ private:
         return static_cast<std::uint32_t>(participants);
     }
 
-    state_lock lock_; // the payload is the number of participants that must still enter, or still leave
+    state_lock lock_; // the payload is the number of participants that have not entered yet, or not left yet
     const std::uint32_t participants_;
 };
 

@@ -10,18 +10,19 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A flag that threads and coroutines can wait for. An event stays set until it is reset (a manual-reset
 /// event).
 ///
-/// Thread safety: all members may be called concurrently. When a thread has found the event set, it may
-/// destroy the event.
-/// Ordering: a set() happens before the return of every wait that it ends.
+/// Thread safety: all members may be called concurrently. A thread that has found the event set may destroy
+/// the event.
+/// Ordering: a set() happens before the return of every wait that this set() ends.
 /// Initialization: constant.
 class event {
 public:
-    /// Constructs the event, set if `set` is true.
+    /// Constructs the event. The event is initially set if `set` is true.
     constexpr explicit event(bool set = false) noexcept : event(set, rules) {}
     event(const event&) = delete;
     event& operator=(const event&) = delete;
 
-    /// Sets the event and wakes all waiting threads by one system call. Has no effect if it is set already.
+    /// Sets the event and wakes all waiting threads by one system call. Has no effect if the event is set
+    /// already.
     void set() noexcept { change(1); }
     /// Resets the event. Later waits block until the next set().
     void reset() noexcept { change(0); }

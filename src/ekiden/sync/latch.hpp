@@ -16,11 +16,11 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A counter that threads count down to 0. Other threads wait until the counter is 0. A latch is not
 /// reusable.
 ///
-/// A latch has the operations of std::latch. Waits for a latch can also have a limit, and a coroutine can
-/// wait without blocking a thread.
+/// A latch has the operations of std::latch. In addition, a wait for a latch can have a limit, and a
+/// coroutine can wait without blocking a thread.
 ///
-/// Thread safety: all members may be called concurrently. When a thread has returned from a wait, it may
-/// destroy the latch.
+/// Thread safety: all members may be called concurrently. A thread that has returned from a wait may destroy
+/// the latch.
 /// Ordering: a count_down() happens before the return of every wait.
 /// Initialization: constant.
 class latch {
@@ -38,10 +38,11 @@ public:
                                         + ", allowed is 0 or more");
     }
 
-    /// Subtracts `count` from the counter. `count` must not be negative or above the value of the counter.
+    /// Subtracts `count` from the counter. `count` must not be negative, and must not be greater than the
+    /// counter.
     void count_down(std::ptrdiff_t count = 1) noexcept {
-        // [LA1] acq_rel: the last count_down() acquires what the others have released. So the event
-        // done_ publishes the work that precedes each count_down().
+        // [LA1] acq_rel: the last call of count_down() acquires what the earlier calls have released. So the
+        // event done_ publishes the work that precedes each call of count_down().
         const std::ptrdiff_t before = missing_.fetch_sub(count, sys::acq_rel);
         if (count < 0 || before < count)
             sys::contract_broken("latch::count_down: a negative count, or more than is missing");

@@ -1,9 +1,9 @@
-/// A mutex for general use, which is small, fast when it is free, and lets no thread starve.
+/// A mutex for general use. The mutex is small, is fast when it is free, and lets no thread starve.
 ///
-/// Part: sync. Used by: users. A running thread may lock the free mutex before a woken thread does, which
-/// preserves the throughput. If a thread has waited for more than 500 us, an unlock hands the mutex to that
-/// thread. WebKit's WTF::Lock and parking_lot have the same eventual fairness. If no other thread waits, a
-/// thread spins briefly before it sleeps. If another thread waits already, a thread sleeps at once.
+/// Part: sync. Used by: users. A running thread may lock the free mutex before a woken thread does. So the
+/// throughput stays high. If a thread has waited for more than 500 us, an unlock hands the mutex to that
+/// thread. WebKit's WTF::Lock and the Rust library parking_lot are fair in the same way. If no other thread
+/// waits, a thread spins briefly before it sleeps. If another thread waits already, a thread sleeps at once.
 #pragma once
 
 #include <ekiden/sync/detail/mutex_base.hpp>

@@ -19,7 +19,7 @@ enum class queue_status : std::uint8_t {
     would_wait, ///< a try_ function found no room for a push, or found no item for a pop
     timed_out,  ///< the deadline of the limit has passed
     stopped,    ///< a stop was requested
-    closed      ///< the queue is closed; for a pop, the queue is also empty
+    closed      ///< a push found the queue closed, or a pop found the queue closed and empty
 };
 
 /// The result of a pop, which consists of an optional item and a status.
@@ -38,8 +38,8 @@ public:
 
     /// Returns whether there is an item.
     constexpr explicit operator bool() const& noexcept { return this->has_value(); }
-    /// Deleted for items of type `bool`. Otherwise, `std::optional<bool> item(buffer.pop())` would call this
-    /// conversion and would not get the item.
+    /// This conversion is deleted for items of type `bool`. Otherwise, `std::optional<bool>
+    /// item(buffer.pop())` would call this conversion, and would lose the item.
     constexpr explicit operator bool() const&&
         requires std::same_as<std::remove_cv_t<T>, bool>
     = delete;

@@ -1,8 +1,8 @@
 /// A read-write lock whose fairness is part of its type.
 ///
 /// Part: sync. Used by: users. An rw_mutex is a state_lock with the states and rules of rw_policy.hpp. While
-/// no thread waits, each lock and each unlock is one atomic step. While threads wait, a lock and an unlock of
-/// a reader is still one step, except for the first reader and the last one.
+/// no thread waits, each lock and each unlock is one atomic step. While threads wait, a reader still locks or
+/// unlocks in one atomic step, unless it is the first or the last reader.
 #pragma once
 
 #include <ekiden/sync/detail/lock_note.hpp>
@@ -22,20 +22,20 @@ namespace ekiden::inline EKIDEN_ABI {
 /// std::condition_variable_any. The lock is not recursive. If a reader locks the lock again while a writer
 /// waits, the reader and the writer can wait for each other. An unlock() or a downgrade() ends the program
 /// with a message if no writer holds the lock. An unlock_shared() or an upgrade() ends the program with a
-/// message if no reader holds the lock. If lock_checks is set, these functions check that the calling thread
-/// itself holds the lock. With lock_checks, the program also ends with a message if a thread would wait for
-/// itself, or if a held lock is destroyed.
+/// message if no reader holds the lock. If lock_checks is set, the functions that unlock, upgrade or
+/// downgrade check that the calling thread itself holds the lock. If lock_checks is set, the program also
+/// ends with a message when a thread would wait for itself, or when a held lock is destroyed.
 ///
-/// Thread safety: all members may be called concurrently. Destroy the lock when no thread holds the lock or
-/// waits for it.
-/// Ordering: an unlock happens before the locks that it makes possible.
+/// Thread safety: all members may be called concurrently. Destroy the lock only when no thread holds the lock
+/// or waits for it.
+/// Ordering: an unlock happens before each lock that could not succeed before this unlock.
 /// Initialization: constant.
 template <rw_policy Policy = rw_policy::writer_first>
 class rw_mutex {
     using rules = rw_rules<Policy>;
 
 public:
-    /// The policy, which defines which waiting thread enters first.
+    /// The policy of this lock. The policy decides which waiting thread gets the lock first.
     static constexpr rw_policy policy = Policy;
     /// The largest number of readers that hold the lock together. Further readers wait until a reader leaves.
     static constexpr unsigned max_readers = state_lock::max_payload;
@@ -45,13 +45,13 @@ public:
     rw_mutex& operator=(const rw_mutex&) = delete;
     ~rw_mutex() { note_.ended(lock_.name(), !lock_checks || lock_.passes(rules::nobody_inside)); }
 
-    /// Locks for writing. Waits while another thread is inside.
+    /// Locks for writing. Waits while another thread holds the lock.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
         lock_.apply(rules::writer_enters, begin_writing, conduct::opens);
         note_.taken(sys::hold::alone, lock_.name());
     }
-    /// Locks for writing. Waits until `limit` at most. Returns whether the lock is held for writing now.
+    /// Locks for writing. Gives up when `limit` is reached. Returns whether the lock is held for writing now.
     [[nodiscard]] bool lock(const wait_limit& limit) noexcept {
         return noted(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit),
                      sys::hold::alone_tried);
@@ -71,14 +71,14 @@ public:
         end_hold();
     }
 
-    /// Locks for reading. Waits while a writer is inside, and while the policy lets other threads enter
+    /// Locks for reading. Waits while a writer holds the lock, and while the policy lets other threads enter
     /// first.
     void lock_shared() noexcept {
         if constexpr (lock_checks) check_recursion();
         lock_.apply(rules::reader_enters, begin_reading, conduct::opens);
         note_.taken(sys::hold::shared, lock_.name());
     }
-    /// Locks for reading. Waits until `limit` at most. Returns whether the lock is held for reading now.
+    /// Locks for reading. Gives up when `limit` is reached. Returns whether the lock is held for reading now.
     [[nodiscard]] bool lock_shared(const wait_limit& limit) noexcept {
         return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit),
                      sys::hold::shared_tried);
@@ -99,12 +99,12 @@ public:
     }
 
     /// Upgrades a shared lock: the calling reader becomes the writer, and no other writer enters in between.
-    /// Waits until all other readers have left. Returns false at once if another reader is upgrading. The
-    /// caller then is still a reader, and must call unlock_shared(). Otherwise, the two upgrading readers
-    /// would wait for each other.
+    /// Waits until all other readers have left. Returns false at once if another reader is upgrading. If the
+    /// result is false, the caller is still a reader, and must call unlock_shared(). If the caller did not
+    /// unlock, the two upgrading readers would wait for each other.
     [[nodiscard]] bool upgrade() noexcept { return upgrade_within(wait_limit(), sys::hold::alone); }
-    /// Upgrades a shared lock like upgrade(). Waits until `limit` at most. Returns false if the limit was
-    /// reached first. Returns false at once if another reader is upgrading. If the result is false, the
+    /// Upgrades a shared lock like upgrade(). Gives up when `limit` is reached. Returns false if the limit
+    /// was reached first. Returns false at once if another reader is upgrading. If the result is false, the
     /// caller has been a reader all the time, and is still one. While the caller waits, no new reader enters.
     [[nodiscard]] bool upgrade(const wait_limit& limit) noexcept {
         return upgrade_within(limit, sys::hold::alone_tried);
@@ -113,8 +113,8 @@ public:
     [[nodiscard]] bool try_upgrade_for(const wait_duration& duration) { return upgrade(duration); }
     /// Upgrades a shared lock like upgrade(limit), where the limit is a deadline.
     [[nodiscard]] bool try_upgrade_until(const wait_deadline& deadline) { return upgrade(deadline); }
-    /// Upgrades a shared lock without waiting. Returns false if another reader is inside. The caller then is
-    /// still a reader.
+    /// Upgrades a shared lock without waiting. Returns false if another reader is inside. If the result is
+    /// false, the caller is still a reader.
     [[nodiscard]] bool try_upgrade() noexcept {
         bool alone = false;
         lock_.apply_held(
@@ -139,8 +139,8 @@ public:
         note_.taken(sys::hold::shared_tried, lock_.name());
     }
 
-    /// Runs `section()` as a writer. For short sections this is cheaper than lock() and unlock(). If the
-    /// caller has to wait, the thread that makes room for the writer runs the section. Returns when the
+    /// Runs `section()` as a writer. For short sections, run() is cheaper than lock() and unlock(). If the
+    /// caller has to wait, a thread that unlocks runs the section on behalf of the caller. Returns when the
     /// section has run, and rethrows what the section throws. The section must not use this lock. If
     /// lock_checks is set and the section uses this lock, the program ends with a message.
     template <class Section>
@@ -148,8 +148,8 @@ public:
         note_.wanted(lock_.name(), "run");
         (void)run(wait_limit(), std::forward<Section>(section));
     }
-    /// Runs `section()` like run(section). Waits until `limit` at most. Returns whether the section has run.
-    /// If the result is false, the section has not run and will not run.
+    /// Runs `section()` like run(section). Gives up when `limit` is reached. Returns whether the section has
+    /// run. If the result is false, the section has not run and will not run.
     template <class Section>
     [[nodiscard]] bool run(const wait_limit& limit, Section&& section) {
         std::exception_ptr error;
@@ -206,8 +206,8 @@ private:
                          "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
     }
 
-    // While the caller waits, the payload does not count it as a reader. The last of the other readers sets
-    // the state `upgrade`. In this state, only the caller can enter.
+    // While the caller waits, the payload does not count the caller as a reader. The last of the other
+    // readers sets the state `upgrade`. In this state, only the caller can enter.
     bool upgrade_within(const wait_limit& limit, sys::hold how) noexcept {
         bool first = false;
         bool alone = false;

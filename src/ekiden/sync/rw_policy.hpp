@@ -1,10 +1,10 @@
-/// The policies of a read-write lock, which define which waiting thread enters first. For each policy, this
-/// header has the rules of the state_lock.
+/// The policies of a read-write lock. A policy defines which waiting thread enters first. For each policy,
+/// this header defines the rules of the state_lock that the read-write lock uses.
 ///
-/// Part: sync. Used by: programs, rw_mutex. Source: the read-write lock of Ohki and Kuno, with its variants
-/// (a) and (b). The lock of Ohki and Kuno counts waiting writers; the function settle replaces this counter.
-/// ekiden adds the policy `fifo`, upgrades, a limit of the number of readers, and turns of the readers under
-/// `writer_first`.
+/// Part: sync. Used by: programs, rw_mutex. The design follows the read-write lock of Ohki and Kuno, with its
+/// variants (a) and (b). The lock of Ohki and Kuno counts waiting writers. In ekiden, the function settle
+/// replaces this counter. ekiden adds the policy `fifo`, upgrades, and a limit of the number of readers.
+/// ekiden also adds turns in which waiting readers enter under `writer_first`.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -12,17 +12,18 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The policy of a read-write lock. Under each policy, no new reader enters while a writer waits and readers
-/// are inside, so writers do not starve. The only exception is the turn of the readers under `writer_first`.
-/// Other threads can overtake a waiting thread only for a limited time (see state_rules::hand_over_after).
+/// are inside, so writers do not starve. There is one exception: under `writer_first`, waiting readers enter
+/// after 8,000 writers in a row. Other threads can overtake a waiting thread only for a limited time (see
+/// state_rules::hand_over_after).
 enum class rw_policy : std::uint8_t {
-    /// When the lock becomes free, the first thread that tries to enter is next.
+    /// When the lock becomes free, the first thread that tries to enter gets the lock.
     basic,
-    /// After the last reader, a waiting writer is next. After a writer, the first thread that tries to enter
-    /// is next.
+    /// When the last reader has left, a waiting writer gets the lock. When a writer has left, the first
+    /// thread that tries to enter gets the lock.
     writer_next,
     /// No reader enters while a writer waits. But after 8,000 writers in a row, the waiting readers enter.
     writer_first,
-    /// Threads lock in the order of arrival. Readers that arrive one after the other enter together.
+    /// Threads lock in the order of arrival. Readers enter together if no writer has arrived between them.
     fifo
 };
 
@@ -37,16 +38,16 @@ enum class rw_state : std::uint8_t {
     full,
     /// Readers are inside, a writer waits, and no reader may enter. Ohki and Kuno call this state RTOW.
     drain,
-    /// No thread is inside, and a waiting writer is next. Ohki and Kuno call this state WONLY.
+    /// No thread is inside, and only a writer may enter. Ohki and Kuno call this state WONLY.
     writer_only,
     /// A writer is inside.
     write,
     /// Readers are inside, and one more reader waits to become the writer. The payload does not count the
     /// waiting reader.
     upgrading,
-    /// No thread is inside, and the upgrading reader is next.
+    /// No thread is inside, and only the upgrading reader may enter.
     upgrade,
-    /// No thread is inside, and the waiting readers are next.
+    /// No thread is inside, and only readers may enter, because waiting readers have their turn.
     reader_only,
     /// Readers are inside, and waiting readers may enter even if writers wait.
     readers_turn
@@ -74,10 +75,10 @@ struct rw_rules {
     static constexpr state_lock::mask reader_inside =
         any_of(rw_state::read, rw_state::full, rw_state::drain, rw_state::upgrading, rw_state::readers_turn);
 
-    /// The number of writers in a row, under writer_first, after which waiting readers enter. A smaller
-    /// number would be expensive, because after each turn of the readers, all readers have to wait again.
+    /// Under the policy writer_first, waiting readers enter after this number of writers in a row. A smaller
+    /// number would be expensive, because all readers have to wait again after each turn of the readers.
 #if defined(EKIDEN_CHECKING)
-    static constexpr std::uint32_t writers_in_turn = 1; // 1, so that a model reaches a turn of the readers
+    static constexpr std::uint32_t writers_in_turn = 1; // so that a model reaches the turn of the readers
 #else
     static constexpr std::uint32_t writers_in_turn = 8000;
 #endif
@@ -122,7 +123,8 @@ struct rw_rules {
     }
 
     /// Returns the result of settle for a queue with one more waiter. This function changes the state only if
-    /// readers hold the lock, and can only close the lock.
+    /// readers hold the lock. In this case, the new state can be `drain`, in which no further reader may
+    /// enter.
     static constexpr std::uint32_t close(state_value now, state_lock::mask arriving) noexcept {
         const auto state = static_cast<rw_state>(now.state);
         if (state == rw_state::read || state == rw_state::full) return settle(now, arriving);

@@ -1,10 +1,10 @@
 /// A queue of requests from many threads to one consumer, which replies to each request. Requests are
 /// numbered and processed in the order of arrival.
 ///
-/// Part: sync. Used by: users. Each request is stored on the stack of its caller. The requests form a linked
-/// stack (Treiber 1986). The consumer removes the whole stack and reverses it. A bit of the stack's head
-/// tells whether the consumer sleeps. So the step that adds a request also finds whether to wake the
-/// consumer.
+/// Part: sync. Used by: users. Each request is stored on the call stack of its caller. The requests form a
+/// linked list to which callers add at the front (a Treiber stack, 1986). The consumer removes the whole list
+/// and reverses it. A bit in the word that holds the address of the first request tells whether the consumer
+/// sleeps. So the step that adds a request also shows whether the caller must wake the consumer.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -45,8 +45,8 @@ public:
 
     /// Adds a request, and waits for the reply. One atomic step adds the request and fixes its number.
     /// Returns the reply, or an empty optional if the sequencer is closed. Rethrows what the handler throws.
-    /// The function call() has no overload with a limit, because the request is stored on the stack of the
-    /// caller, and its number cannot be used again.
+    /// The function call() has no overload with a limit, because a caller cannot give up. The consumer may
+    /// use the request on the caller's stack at any time, and the numbers must have no gaps.
     [[nodiscard]] std::optional<numbered> call(Request request) {
         pending mine{.request = std::move(request)};
         std::uintptr_t head = head_.load(sys::relaxed);
@@ -59,29 +59,29 @@ public:
                 break;
         }
         if ((head & asleep) != 0) consumer_.unpark();
-        sleep(mine.done); // after the return, this thread sees the reply that the consumer has written
+        sleep(mine.done); // when sleep() returns, this thread sees the reply that the consumer has written
         if (mine.error) std::rethrow_exception(std::move(mine.error));
         return numbered{mine.number, std::move(*mine.reply)};
     }
 
-    /// Processes the requests that have arrived, without waiting. Returns the number of these requests.
-    /// Calls `handler(number, request)` for each request. The handler returns the Reply. The handler may call
-    /// close(), but not call().
+    /// Processes the requests that have arrived, without waiting. Returns the number of these requests. Calls
+    /// `handler(number, request)` for each request. The handler must return the reply. The handler may use
+    /// close(), but must not use call().
     template <class Handler>
     std::size_t serve_ready(Handler&& handler) {
         return process(take_all(), handler);
     }
 
     /// Waits for requests and processes them. Returns when close() has been called and all earlier requests
-    /// are processed. The handler is called like in serve_ready().
+    /// are processed. Calls the handler like serve_ready().
     template <class Handler>
     void serve(Handler&& handler) {
         (void)serve(wait_limit(), std::forward<Handler>(handler));
     }
-    /// Serves like serve(handler), until `limit` at most. Returns whether the sequencer is closed and all
-    /// requests are processed. If the result is false, the requests that have not been processed wait until a
-    /// thread serves again. Even if the limit is reached, all requests that have arrived before the call are
-    /// processed.
+    /// Serves like serve(handler), but returns when `limit` is reached. Returns whether the sequencer is
+    /// closed and all requests are processed. If the result is false, requests that have not been processed
+    /// wait until a thread serves again. Requests that have arrived before the call of serve() are processed
+    /// even if the limit is reached already.
     template <class Handler>
     [[nodiscard]] bool serve(const wait_limit& limit, Handler&& handler) {
         const std::stop_callback stopper(limit.stop(), [this]() noexcept { end_sleep(); });
@@ -109,7 +109,7 @@ public:
     void close() noexcept {
         // One step sets `closed` and clears `asleep`, and close() does not access `head_` afterwards. So the
         // consumer may destroy the sequencer when it has read `closed`. If this step clears `asleep`, the
-        // consumer first waits for the unpark below.
+        // consumer waits for the unpark below before serve() returns.
         std::uintptr_t head = head_.load(sys::relaxed);
         // [SQ1] Release: publishes the work before close(). Pairs with the acquire in serve().
         while (!head_.compare_exchange_weak(head, (head & ~asleep) | closed, sys::release, sys::relaxed)) {
@@ -121,15 +121,16 @@ public:
 
     /// Returns the number of requests processed so far. Only the serving thread may call this function.
     [[nodiscard]] std::uint64_t processed() const noexcept { return next_number_; }
-    /// Returns the largest number of requests that were found waiting at once. Only the serving thread may
-    /// call this function.
+    /// Returns the largest number of waiting requests that the serving thread has found at once. Only the
+    /// serving thread may call this function.
     [[nodiscard]] std::size_t longest_queue() const noexcept { return longest_; }
 
 private:
-    // head_ consists of the address of the newest request, or 0, and of the bits `closed` and `asleep`. The
-    // function serve() sets `asleep`. The bit `asleep` is cleared by call(), by close(), by a stop request,
-    // and by serve() when its limit is reached. Each thread that clears `asleep`, except the consumer itself,
-    // must unpark the consumer once. The consumer waits for this unpark before serve() returns.
+    // head_ holds the address of the newest request, or 0 if there is no request. In addition, head_ holds
+    // the bits `closed` and `asleep`. The function serve() sets `asleep`. The bit `asleep` is cleared by
+    // call(), by close(), by a stop request, and by a call of serve() whose limit is reached. Each thread
+    // that clears `asleep`, except the consumer itself, must unpark the consumer once. The consumer waits for
+    // this unpark before serve() returns.
     static constexpr std::uintptr_t closed = 1; // close() has been called
     static constexpr std::uintptr_t asleep = 2; // the consumer sleeps, and there is no request
 
@@ -145,7 +146,7 @@ private:
 
     static void sleep(sys::parker& place) noexcept {
         if (place.has_token()) {
-            place.park(); // this call returns without a sleep
+            place.park(); // this call returns at once
         } else {
             const blocked_here here("a sequencer");
             place.park();
@@ -155,8 +156,8 @@ private:
     // Sleeps until a request arrives, the sequencer is closed, or the limit is reached.
     void await_request(const wait_limit& limit) noexcept {
         std::uintptr_t head = 0;
-        // [SQ2] Acquire. Pairs with the release in end_sleep(). If the stop was requested before this step,
-        // this thread will find the stop request below.
+        // [SQ2] Acquire. Pairs with the release in end_sleep(). If a stop was requested before this step, the
+        // code below will find the stop request.
         if (!head_.compare_exchange_strong(head, asleep, sys::acquire, sys::relaxed)) return;
         if (limit.is_endless()) {
             sleep(consumer_);
@@ -182,7 +183,8 @@ private:
         return reinterpret_cast<pending*>(head & ~(closed | asleep));
     }
 
-    // Removes the requests that have arrived. Returns the oldest one, which is linked to the younger ones.
+    // Removes the requests that have arrived. Returns the oldest of these requests. Each request links to the
+    // next younger request.
     pending* take_all() noexcept {
         // [SQ1] Acquire. Pairs with the release in call().
         pending* newest = to_pending(head_.fetch_and(closed, sys::acquire));
@@ -204,7 +206,7 @@ private:
         std::size_t count = 0;
         for (; request != nullptr; ++count) {
             pending& now = *request;
-            request = now.next; // read before the unpark, because the caller may then destroy `now`
+            request = now.next; // before the unpark, after which the caller may destroy `now`
             now.number = next_number_++;
             try {
                 now.reply.emplace(handler(now.number, now.request));

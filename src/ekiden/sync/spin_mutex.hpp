@@ -1,4 +1,5 @@
-/// A mutex of one byte without a list of waiters, for sections well below a microsecond.
+/// A mutex of one byte without a list of waiters, for critical sections that take much less than a
+/// microsecond.
 ///
 /// Part: sync. Used by: users. The algorithm is test-and-test-and-set with exponential back-off (Anderson
 /// 1990). Use a spin_mutex only if threads hold it for less than 1 us and contention is low. In all other
@@ -12,10 +13,11 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A mutex of one byte whose waiting threads spin.
 ///
-/// Meets the standard's Lockable. A waiting thread first spins with exponential back-off. Then it yields, or
-/// sleeps for about 50 us at a time if yields are slow. Waiting threads have no order, so a thread can starve
-/// under constant contention. The function lock() has no overload with a limit, because the sections are
-/// short. A caller that may have to give up uses try_lock() or another mutex.
+/// Meets the standard's Lockable. A waiting thread first spins with exponential back-off. Then the thread
+/// yields. If yields are slow, the thread sleeps for about 50 us at a time instead. Waiting threads do not
+/// form a queue, so a thread can starve under constant contention. The function lock() has no overload with a
+/// limit, because critical sections should be short. A caller that may have to give up uses try_lock() or
+/// another mutex.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: an unlock() happens before the next lock().

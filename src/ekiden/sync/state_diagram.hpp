@@ -1,4 +1,4 @@
-/// A function that prints a transition table as a diagram.
+/// A function that converts a transition table to a diagram.
 ///
 /// Part: sync. Used by: users and the documentation.
 #pragma once
@@ -11,9 +11,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Returns the table as a directed graph in the language of Graphviz ("dot -Tsvg"). Each state is a node, and
-/// the initial state has a double border. If operations lead from one state to another, the graph has an edge
-/// between the two states. The label of an edge names these operations.
+/// Returns the table as a directed graph in the language of Graphviz. The command `dot -Tsvg` of Graphviz
+/// draws the graph. Each state is a node, and the initial state has a double border. If operations lead from
+/// one state to another, the graph has an edge between the two states. The label of an edge names these
+/// operations.
 template <class Table>
 [[nodiscard]] std::string state_diagram(const Table& table, std::string_view name = "states") {
     using state = typename Table::state;

@@ -1,8 +1,9 @@
 /// A mutex with typed states and operations, whose transition table the compiler checks.
 ///
 /// Part: sync. Used by: users. A state_mutex is a typed interface of state_lock. A waiting thread waits for
-/// certain states, and does not evaluate a condition. A thread that enters with an operation waits until the
-/// table allows the operation to begin in the current state. A thread that leaves names the next state.
+/// certain states, and does not evaluate a condition. A thread that enters names an operation, and waits
+/// until the table allows the operation to begin in the current state. A thread that leaves names the next
+/// state.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -15,16 +16,15 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The classifier of a table that refines no other table.
+/// The classifier type for a table that does not refine another table.
 struct no_classifier {};
 
 /// A mutex with states. An operation can begin only in certain states, and waits for one of these states.
 ///
 /// `Table` is a constant of type state_table or refined_table. `Classifier` is the type of a noexcept
-/// function object. The mutex calls this classifier inside the lock, and only if `Table` is a refined
-/// table. An inherited operation ends in a state of the parent table or of another ancestor. The classifier
-/// gets this state as its argument. The classifier returns the part of this state that becomes the next state
-/// of the mutex.
+/// function object. If `Table` is a refined table, a thread that leaves may name a state of the parent table
+/// or of another ancestor. The mutex then calls the classifier inside the lock, with this state as the
+/// argument. The classifier returns the part of its argument that becomes the next state of the mutex.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: everything that a thread does before it leaves the mutex happens before the next thread enters.
@@ -81,11 +81,11 @@ public:
     constexpr explicit state_mutex(Classifier classifier) noexcept
         : lock_({static_cast<std::uint32_t>(Table.initial), 0}, rules), classifier_(std::move(classifier)) {}
 
-    /// A guard whose owner is inside the mutex with the operation `Op`. The owner must call leave() with the
-    /// next state. If an exception destroys the guard before leave(), the destructor leaves the mutex with
-    /// the state `Unwind`, a template argument of enter(). If enter() had no argument `Unwind`, the mutex
-    /// keeps the state that it had when the guard entered. If the guard is destroyed without an exception
-    /// before leave(), the program ends with a message.
+    /// A guard. While the guard exists, its owner is inside the mutex and performs the operation `Op`. The
+    /// owner must call leave() with the next state. If an exception destroys the guard before leave(), the
+    /// destructor of the guard leaves the mutex. The destructor sets the state `Unwind`, which is a template
+    /// argument of enter(). If enter() was called without `Unwind`, the state of the mutex is unchanged. If
+    /// the guard is destroyed without an exception before leave(), the program ends with a message.
     template <auto Op>
     class [[nodiscard("the guard is what is inside the mutex")]] guard {
     public:
@@ -101,17 +101,18 @@ public:
             mutex_->exit(unwind_);
         }
 
-        /// Returns the state that the mutex had when this guard entered.
+        /// Returns the state that the mutex had when the owner of this guard entered.
         [[nodiscard]] state entered_in() const noexcept { return entered_; }
 
-        /// Leaves the mutex and sets the state `To`. `To` is a state of the table, or of an ancestor of a
-        /// refined table.
+        /// Leaves the mutex and sets the state `To`. `To` is a state of the table. If the table is refined,
+        /// `To` may also be a state of an ancestor.
         template <auto To>
         void leave() {
             static_assert(may_end_in<Op, To>(), "state_mutex: the transition table has no such transition");
             leave(To);
         }
-        /// Leaves the mutex and sets the state `to`. Whether the table allows `to` is checked at run time.
+        /// Leaves the mutex and sets the state `to`. The program ends with a message if the table does not
+        /// allow `to`.
         template <class AnyState>
         void leave(AnyState to) {
             std::exchange(mutex_, nullptr)->template exit_checked<Op>(entered_, to);
@@ -131,49 +132,50 @@ public:
         int exceptions_ = std::uncaught_exceptions();
     };
 
-    /// Enters with the operation `Op`. Waits until `Op` may begin. Returns the guard. The optional argument
-    /// `Unwind` is a state in which `Op` may end. If an exception destroys the guard, the destructor of the
-    /// guard leaves with the state `Unwind`. All functions below that return a guard also accept `Unwind`.
+    /// Enters the mutex for the operation `Op`. Waits until `Op` may begin. Returns the guard. The optional
+    /// template argument `Unwind` is a state in which `Op` may end. If an exception destroys the guard, the
+    /// destructor of the guard leaves the mutex and sets the state `Unwind`. All functions below that return
+    /// a guard also have the template argument `Unwind`.
     template <auto Op, state... Unwind>
     guard<Op> enter() noexcept {
         lock_.enter(entry<Op>());
         return entered<Op, Unwind...>();
     }
-    /// Enters with the operation `Op`. Waits until `limit` at most. Returns an empty optional if the limit
-    /// was reached first.
+    /// Enters the mutex for the operation `Op`. Gives up when `limit` is reached. Returns an empty optional
+    /// if the limit was reached first.
     template <auto Op, state... Unwind>
     [[nodiscard]] std::optional<guard<Op>> enter(const wait_limit& limit) noexcept {
         if (!lock_.enter(entry<Op>(), limit)) return std::nullopt;
         return entered<Op, Unwind...>();
     }
-    /// Enters with `Op` like enter(limit), where the limit is a duration.
+    /// Enters the mutex for `Op` like enter(limit), where the limit is a duration.
     template <auto Op, state... Unwind>
     [[nodiscard]] std::optional<guard<Op>> enter_for(const wait_duration& duration) {
         return enter<Op, Unwind...>(duration);
     }
-    /// Enters with `Op` like enter(limit), where the limit is a deadline.
+    /// Enters the mutex for `Op` like enter(limit), where the limit is a deadline.
     template <auto Op, state... Unwind>
     [[nodiscard]] std::optional<guard<Op>> enter_until(const wait_deadline& deadline) {
         return enter<Op, Unwind...>(deadline);
     }
-    /// Enters with the operation `Op` without waiting. Returns an empty optional if a thread is inside, or if
-    /// `Op` cannot begin in the current state.
+    /// Enters the mutex for the operation `Op`, without waiting. Returns an empty optional if a thread is
+    /// inside, or if `Op` cannot begin in the current state.
     template <auto Op, state... Unwind>
     [[nodiscard]] std::optional<guard<Op>> try_enter() noexcept {
         if (!lock_.try_enter(entry<Op>())) return std::nullopt;
         return entered<Op, Unwind...>();
     }
 
-    /// Waits until `Op` may begin. Then runs `section(state)` inside the mutex, and leaves with the state
-    /// that the section returns. If the caller has to wait, the thread that sets the state runs the section.
-    /// The section must be short and must not use this mutex. If the section throws, the state is unchanged,
-    /// and run() rethrows the exception.
+    /// Waits until `Op` may begin. Then runs `section(state)` inside the mutex. Leaves the mutex and sets the
+    /// state that the section returns. If the caller has to wait, the thread that sets a state in which `Op`
+    /// may begin runs the section. The section must be short and must not use this mutex. If the section
+    /// throws, the state is unchanged, and run() rethrows the exception.
     template <auto Op, class Section>
     void run(Section&& section) {
         (void)run<Op>(wait_limit(), std::forward<Section>(section));
     }
-    /// Runs `section(state)` like run(section). Waits until `limit` at most. Returns whether the section has
-    /// run. If the result is false, the section has not run and will not run.
+    /// Runs `section(state)` like run(section). Gives up when `limit` is reached. Returns whether the section
+    /// has run. If the result is false, the section has not run and will not run.
     template <auto Op, class Section>
     [[nodiscard]] bool run(const wait_limit& limit, Section&& section) {
         std::exception_ptr error;

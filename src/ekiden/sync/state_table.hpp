@@ -1,9 +1,9 @@
 /// Transition tables. The rows of a table define in which states an operation may begin, and in which states
 /// it may end. A transition table is a constant, and the compiler checks it.
 ///
-/// Part: sync. Used by: programs, state_mutex, state_diagram. Source: the abstract states of Ohki and Kuno.
-/// Ohki and Kuno solve the inheritance anomaly with refined tables, in which a derived object splits the
-/// states of its parent.
+/// Part: sync. Used by: programs, state_mutex, state_diagram. The tables follow the abstract states of Ohki
+/// and Kuno. Ohki and Kuno solve the inheritance anomaly with refined tables. In a refined table, a derived
+/// object splits the states of its parent.
 #pragma once
 
 #include <ekiden/sync/detail/enumerator.hpp>
@@ -46,8 +46,8 @@ struct transition {
     states<State> to;    ///< the states in which the operation may end
 };
 
-/// A table with `Rows` rows. Use a state_table only as a constant. The function make_state_table creates the
-/// table and counts the rows.
+/// A transition table with `Rows` rows. Use a state_table only as a constant. The function make_state_table
+/// creates the table and counts the rows.
 template <class State, class Operation, std::size_t Rows>
 struct state_table {
     using state = State;
@@ -55,13 +55,13 @@ struct state_table {
 
     State initial;
     std::array<transition<State, Operation>, Rows> rows;
-    states<State> final_states; ///< the states in which no operation needs to begin
+    states<State> final_states; ///< the table need not allow any operation in these states
 
     template <std::size_t N>
     consteval state_table(State start, const transition<State, Operation> (&list)[N],
                           states<State> final = {})
         : initial(start), rows(counted(list)), final_states(final) {}
-    /// Constructs an empty table, for a refined table that adds no operation.
+    /// Constructs a table without rows. A refined table that adds no operation contains such a table.
     consteval explicit state_table(State start)
         requires(Rows == 0)
         : initial(start), rows{}, final_states{} {}
@@ -81,10 +81,11 @@ struct state_table {
         }
         return false;
     }
-    /// Returns whether `s` is the state `whole`. In a refined table, `s` can also be a part of `whole`.
+    /// Returns whether `s` is the state `whole`. In a refined table, this function also returns true if `s`
+    /// is a part of `whole`.
     [[nodiscard]] constexpr bool is_part(State s, State whole) const noexcept { return s == whole; }
     [[nodiscard]] constexpr states<State> parts_of(states<State> set) const noexcept { return set; }
-    /// Returns the states that one step of any operation can reach from any state in `set`.
+    /// Returns all states that some operation can reach in one step from a state in `set`.
     [[nodiscard]] constexpr states<State> step(states<State> set) const noexcept {
         states<State> next;
         for (const auto& row : rows) {
@@ -125,7 +126,7 @@ struct state_table {
 ///   constexpr auto table =
 ///       make_state_table<state, op>(state::a, {{op::x, state::a, {state::a, state::b}}, ...});
 ///
-/// `final` is the set of states in which no operation needs to begin.
+/// `final` is the set of states in which the table need not allow any operation.
 template <class State, class Operation, std::size_t Rows>
 [[nodiscard]] consteval state_table<State, Operation, Rows>
 make_state_table(State initial, const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
@@ -139,13 +140,13 @@ struct split {
     states<State> parts; ///< the states of the refined table that are parts of `whole`
 };
 
-/// The operation type of a table that has no operations of its own.
+/// The operation type of a refined table that adds no operations.
 enum class no_operation {};
 
 /// A table that splits the states of the table `Parent` into parts, and may add operations. The function
-/// make_refined_table creates such a table. An operation of the parent may begin in any part of a state in
-/// which it may begin in the parent. The classifier of the mutex chooses the part in which such an operation
-/// ends.
+/// make_refined_table creates such a table. If the parent table allows an operation to begin in a state, the
+/// refined table allows the operation to begin in every part of this state. When an operation of the parent
+/// ends, the classifier of the mutex chooses the part in which the operation ends.
 template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
 struct refined_table {
     using state = State;
@@ -154,11 +155,11 @@ struct refined_table {
 
     State initial;
     std::array<split<whole, State>, Splits> splits;
-    state_table<State, Operation, Rows> own_rows; ///< the rows of the new operations, if there are any
+    state_table<State, Operation, Rows> own_rows; ///< the rows of the operations that this table adds
 
     /// Returns the states in which `op` may begin. If this table adds `op`, the rows of `op` name these
-    /// states. If an ancestor has added `op`, the result has all parts of the states that the ancestor's rows
-    /// name.
+    /// states. If `op` is an operation of an ancestor table, the ancestor names the states in which `op` may
+    /// begin. The result then consists of all parts of these states.
     template <class Op>
     [[nodiscard]] constexpr states<State> from(Op op) const noexcept {
         if constexpr (std::is_same_v<Op, Operation>)
@@ -173,7 +174,7 @@ struct refined_table {
         else
             return Parent.is_allowed(op, whole_of(before), whole_of(after));
     }
-    /// Returns the state of the parent table of which `s` is a part.
+    /// Returns the parent table's state that has `s` as a part.
     [[nodiscard]] constexpr whole whole_of(State s) const noexcept {
         for (const auto& piece : splits) {
             if (piece.parts.contains(s)) return piece.whole;
@@ -240,9 +241,9 @@ struct refined_table {
     }
 };
 
-/// Returns a refined table with the initial state `initial`. The table splits the states of `Parent` as
-/// `pieces` defines, and adds the rows `list` of new operations. `final` is the set of states in which no
-/// operation needs to begin.
+/// Returns a refined table with the initial state `initial`. `pieces` defines how the table splits the states
+/// of `Parent`. `list` has the rows of the operations that the table adds. `final` is the set of states in
+/// which the table need not allow any operation.
 template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
 [[nodiscard]] consteval refined_table<Parent, State, Operation, Splits, Rows>
 make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits],
@@ -277,7 +278,7 @@ template <class Table>
     return reached.bits == (std::uint64_t{1} << enumerator_count<state>()) - 1;
 }
 
-/// Returns whether every state of `table` that is not final has an operation that may begin in this state.
+/// Returns whether `table` allows an operation to begin in each state, except in the final states.
 template <class Table>
 [[nodiscard]] constexpr bool has_no_dead_end(const Table& table) noexcept {
     std::uint64_t good = table.accepting().bits;

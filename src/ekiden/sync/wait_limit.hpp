@@ -1,6 +1,6 @@
-/// The limit of a wait, which is a deadline, a stop request, or the first of the two.
+/// The limit of a wait: a deadline, a stop request, or both, whichever comes first.
 ///
-/// Part: sync. Used by: programs, for every waiting call of this part.
+/// Part: sync. Used by: programs, all parts that wait.
 #pragma once
 
 #include <ekiden/context/simulated.hpp>
@@ -14,10 +14,11 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The limit of a wait. A limit has a deadline, a stop token, both, or neither.
 ///
-/// A limit is a value type. A copy of a limit has a copy of its stop token. A stop token converts to a limit,
-/// so a function that has a limit as a parameter also accepts a stop token.
+/// A limit is a value type. A copy of a limit has a copy of the limit's stop token. A stop token converts to
+/// a limit, so a function that has a limit as a parameter also accepts a stop token.
 ///
-/// Thread safety: the same as for an int.
+/// Thread safety: const functions may be called concurrently. If a thread writes a limit, no other thread may
+/// access this limit at the same time.
 class wait_limit {
 public:
     /// Constructs a limit that is never reached.
@@ -33,8 +34,9 @@ public:
         return until(now_here<sys::clock>() + sys::bounded(duration));
     }
 
-    /// Returns a limit that is reached at `deadline`, on the clock of the deadline. If this is not the clock
-    /// of the library, a waiting thread reads the deadline's clock each time that its sleep ends.
+    /// Returns a limit that is reached at `deadline`, on the clock of the deadline. If the deadline is not on
+    /// the clock of the library, a waiting thread reads the deadline's clock each time that a sleep of the
+    /// thread ends.
     template <class Clock, class Duration>
     [[nodiscard]] static wait_limit until(const std::chrono::time_point<Clock, Duration>& deadline) {
         wait_limit limit;
@@ -72,7 +74,7 @@ public:
     /// token.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
-    /// Returns whether the limit is reached: a stop was requested, or the deadline has passed.
+    /// Returns true if a stop was requested, or if the deadline has passed.
     [[nodiscard]] bool is_reached() const noexcept {
         if (stop_.stop_requested()) return true;
         if (!timed_) return false;
@@ -90,8 +92,8 @@ private:
     bool timed_ = false;
 };
 
-/// The parameter type of functions whose names end in `_for`. A wait_duration is a limit that is reached some
-/// time after the call. See wait_limit::after().
+/// The parameter type of functions whose names end in `_for`. A wait_duration is a limit that is reached when
+/// the given duration has elapsed. See wait_limit::after().
 class wait_duration : public wait_limit {
 public:
     template <class Rep, class Period>
@@ -99,7 +101,7 @@ public:
 };
 
 /// The parameter type of functions whose names end in `_until`. A wait_deadline is a limit that is reached at
-/// a time point. See wait_limit::until().
+/// the given time point. See wait_limit::until().
 class wait_deadline : public wait_limit {
 public:
     template <class Clock, class Duration>

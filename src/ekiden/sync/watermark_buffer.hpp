@@ -1,9 +1,9 @@
 /// A bounded queue with a low mark. When the queue has become full, producers wait until the number of items
 /// has fallen to the low mark.
 ///
-/// Part: sync. Used by: users who want producers to work in long bursts. Source: the buffer with watermarks
-/// of Ohki and Kuno. Ohki and Kuno use this buffer as an example of a wait for several states at once, which
-/// a condition variable cannot express.
+/// Part: sync. Used by: users who want producers to work in long bursts. The design follows the buffer with
+/// watermarks of Ohki and Kuno. Ohki and Kuno use this buffer to show a wait for several states at once. A
+/// condition variable cannot express such a wait.
 #pragma once
 
 #include <ekiden/sync/buffer_base.hpp>

@@ -1,7 +1,7 @@
 /// Functions that count and name the enumerators of an enum class at compile time.
 ///
-/// Part: sync. Used by: state_table, state_diagram. The functions parse __PRETTY_FUNCTION__ of g++ and clang,
-/// which contains the name of a template argument.
+/// Part: sync. Used by: state_table, state_diagram. The functions parse the text of __PRETTY_FUNCTION__. In
+/// this text, g++ and clang name the template argument.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -16,8 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// has this value.
 template <auto Value>
 [[nodiscard]] constexpr std::string_view enumerator_name() noexcept {
-    // The text is "... [with auto Value = scope::name; ...]" or "... [Value = scope::name]". If no enumerator
-    // has the value 7, the text has "(type)7" instead of the name.
+    // The text is "... [with auto Value = scope::name; ...]" with g++, or "... [Value = scope::name]" with
+    // clang. If no enumerator has the value 7, the text has "(type)7" instead of the name.
     std::string_view text = __PRETTY_FUNCTION__;
     text.remove_prefix(text.find("Value = ") + 8);
     text = text.substr(0, text.find_first_of(";]"));

@@ -1,4 +1,4 @@
-/// The reports of a lock to ThreadSanitizer, and to the checks for misuse of locks.
+/// A class that reports the operations of a lock to ThreadSanitizer, and to the checks for misuse of locks.
 ///
 /// Part: sync. Used by: the mutexes of this part. A lock_note is empty and does nothing unless the program
 /// defines EKIDEN_ANNOTATE_LOCKS or EKIDEN_LOCK_CHECKS.
@@ -9,8 +9,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// A member of each lock. The address of this member identifies the lock. The parameter `kind` of a member
-/// function is the name of the lock in messages.
+/// Each lock has a member of this type. The address of this member identifies the lock. The parameter `kind`
+/// of the functions is the name of the lock in messages.
 class lock_note {
 public:
     /// Reports that the calling thread is about to wait for the lock without a limit. If lock_checks is set
@@ -45,7 +45,8 @@ public:
         section();
         if constexpr (lock_checks) note_released(this);
     }
-    /// Reports that the operation of wanted() is done, although the calling thread has not acquired the lock.
+    /// Reports that the operation for which wanted() was called is done, and that the calling thread has not
+    /// acquired the lock.
     void served() const noexcept {
         if constexpr (lock_checks) note_served();
     }
@@ -53,7 +54,7 @@ public:
     void ended(const char* kind, bool is_free) const noexcept {
         if constexpr (lock_checks) expect_free(kind, is_free);
     }
-    /// Returns the way in which the calling thread holds the lock. The result is known only if lock_checks is
+    /// Returns the way in which the calling thread holds the lock. The result is valid only if lock_checks is
     /// set.
     [[nodiscard]] held by_this_thread() const noexcept { return is_held(this); }
 

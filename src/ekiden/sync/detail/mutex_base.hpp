@@ -1,4 +1,4 @@
-/// The common base of the mutexes on a state_lock.
+/// The common base class of the mutexes that use a state_lock.
 ///
 /// Part: sync. Used by: programs, through mutex, fifo_mutex and hybrid_mutex.
 #pragma once
@@ -11,12 +11,13 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The base class of mutex, fifo_mutex and hybrid_mutex.
 ///
 /// Meets the standard's TimedMutex, so it works with std::unique_lock, std::scoped_lock and
-/// std::condition_variable_any. The mutex is not recursive. If lock_checks is set, three errors end the
-/// program with a message. A thread unlocks a mutex that it does not hold. A thread locks a mutex that it
-/// already holds. A mutex is destroyed while a thread holds it.
+/// std::condition_variable_any. The mutex is not recursive. If lock_checks is set, the program ends with a
+/// message when a thread unlocks a mutex that it does not hold, or locks a mutex that it already holds. If
+/// lock_checks is set, the program also ends with a message when a mutex is destroyed while a thread holds
+/// it.
 ///
-/// Thread safety: all members may be called concurrently. Destroy the mutex when no thread holds the mutex or
-/// waits for it.
+/// Thread safety: all members may be called concurrently. Destroy the mutex only when no thread holds the
+/// mutex or waits for it.
 /// Ordering: an unlock() happens before the next lock().
 /// Initialization: constant.
 class mutex_base {
@@ -33,11 +34,11 @@ public:
         lock_.enter_only();
         note_.taken(sys::hold::alone, lock_.name());
     }
-    /// Locks the mutex. Waits until `limit` at most. Returns whether the mutex is locked now.
+    /// Locks the mutex. Gives up when `limit` is reached. Returns whether the mutex is locked now.
     [[nodiscard]] bool lock(const wait_limit& limit) noexcept { return noted(lock_.enter(free, limit)); }
     /// Locks the mutex. Waits for `duration` at most. Returns whether the mutex is locked now.
     [[nodiscard]] bool try_lock_for(const wait_duration& duration) { return lock(duration); }
-    /// Locks the mutex. Waits until `deadline` at most. Returns whether the mutex is locked now.
+    /// Locks the mutex. Waits until `deadline` at the latest. Returns whether the mutex is locked now.
     [[nodiscard]] bool try_lock_until(const wait_deadline& deadline) { return lock(deadline); }
     /// Locks the mutex if it is free. Does not wait, and does not fail spuriously. Returns whether the mutex
     /// is locked now.
@@ -49,8 +50,8 @@ public:
     }
 
 protected:
-    // A thread sleeps at once if other threads wait already. So the lock stays in the cache of one processor,
-    // which is faster than a lock that moves between processors. A thread spins if no other thread waits,
+    // A thread sleeps at once if other threads wait already. So the lock stays in the cache of one processor.
+    // A lock that moves between the caches of processors is slower. A thread spins if no other thread waits,
     // because most sections are short.
     static constexpr state_rules plain{.spins = 12, .first_only = true, .name = "a mutex"};
 

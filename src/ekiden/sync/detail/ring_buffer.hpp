@@ -1,4 +1,4 @@
-/// A first-in-first-out queue of fixed capacity, for one thread at a time.
+/// A first-in-first-out queue of fixed capacity. Only one thread at a time may use the queue.
 ///
 /// Part: sync. Used by: bounded_buffer, watermark_buffer.
 #pragma once

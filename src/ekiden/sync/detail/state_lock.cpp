@@ -1,5 +1,5 @@
-// The slow paths of state_lock are waits, exits with a queue, and cancellation. Protocol:
-// sync/detail/state_lock.md.
+// This file has the slow paths of state_lock: waits, exits while other threads wait, and cancellation.
+// Protocol: sync/detail/state_lock.md.
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -17,13 +17,13 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-/// The number of transitions of waiters that a releaser runs before it wakes a waiter that runs the rest.
+/// A releaser runs at most this many transitions of waiters. Then it wakes a waiter, which runs the rest.
 constexpr unsigned most_served = 1000;
 
 /// A word on which groups of waiters sleep. Locks whose addresses have the same hash share a word. If a
 /// thread is woken by another lock, the thread only checks its status again. The words are not part of the
-/// locks, because a releaser increments a word when its lock may have been destroyed already. Each word
-/// starts shortly before it wraps around, so that tests reach this case.
+/// locks, because a releaser may increment a word after the lock has been destroyed. Each word starts shortly
+/// before it wraps around, so that tests reach the wrap-around.
 struct alignas(sys::isolation) shared_word {
     sys::atomic<std::uint32_t> generation{~std::uint32_t{0} - 100};
 };
@@ -38,7 +38,8 @@ waiter* to_waiter(std::uint64_t address) noexcept {
 void tell(waiter& who, std::uint32_t outcome) noexcept {
     sys::atomic<std::uint32_t>& status = who.status;
     // [SL3] Release: publishes the outcome. Pairs with the acquires in sleep(). The step is a
-    // read-modify-write, because it continues the release sequence of the stop callback's mark [SL4].
+    // read-modify-write, so that it continues the release sequence of the mark that the stop callback sets
+    // [SL4].
     const std::uint32_t before = status.exchange(outcome, sys::release);
     if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
         sys::futex_wake(status);
@@ -76,8 +77,8 @@ void resume_in_turn(waiter& who) noexcept {
 constinit const state_rules state_lock::overtaking{};
 constinit const state_rules state_lock::strict{.hand_over_after = std::chrono::nanoseconds(0)};
 // This object is not constinit, because std::stop_token is not a literal type in every standard library.
-// Before the object is constructed, all its bytes are 0. This is also a limit that is never reached. So locks
-// work while static objects are constructed.
+// Before the object is constructed, all its bytes are 0. An object whose bytes are 0 is also a limit that is
+// never reached. So locks work while static objects are constructed.
 const wait_limit state_lock::never_{};
 
 state_lock::~state_lock() {
@@ -85,9 +86,9 @@ state_lock::~state_lock() {
         sys::contract_broken("state_lock: destroyed while a thread or a coroutine waits for it");
 }
 
-// Pauses after a failed compare-exchange, which means that another processor has just changed the word.
-// During the pause the word stays in the cache of that processor, which can then make several steps. This is
-// faster for all processors together than a transfer of the word for each step.
+// Pauses after a failed compare-exchange. The compare-exchange has failed because another processor has just
+// changed the word. During the pause, the word stays in the cache of that processor, which can make several
+// steps. For all processors together, this is faster than a transfer of the word for each step.
 void state_lock::step_aside() noexcept {
     constexpr unsigned pauses = 8;
     for (unsigned i = 0; i != pauses; ++i) sys::spin_hint();
@@ -144,9 +145,9 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
     std::uint64_t since = 0;
     const unsigned rounds = unsigned{rules_->spins} + rules_->yields;
     unsigned looks = 0;
-    bool woken = false;                 // this thread has been woken to try again, and `waking` is set for it
+    bool woken = false;                 // this thread has been woken to try again, and `waking` is set
     bool late = false;                  // the limit was reached, but a releaser had chosen this waiter before
-    std::optional<blocked_here> asleep; // has a value from the first sleep on
+    std::optional<blocked_here> asleep; // gets its value before the first sleep
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) == 0 && in(me.mask, word)) {
@@ -165,7 +166,8 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             word = word_.load(sys::relaxed);
             continue;
         }
-        // Reports the wait before the push, because a lock must not be handed to a thread that still reports.
+        // Reports the wait before the push, because a lock must not be handed to a thread that is still
+        // reporting.
         if (!asleep) asleep.emplace(rules_->name);
         if (!me.direct) {
             const std::uint64_t now = sys::now_ns();
@@ -177,33 +179,33 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
         wake how = sleep(me, limit);
         if (how == wake::gave_up) {
             if (cancel(me)) return false;
-            // A releaser has chosen this waiter already and is about to set its status.
+            // A releaser has chosen this waiter already, and is about to set the status of the waiter.
             how = sleep(me, never_);
             late = true;
         }
         if (how == wake::granted) return true;
         woken = true;
         looks = 0;
-        // [SL4] Relaxed: only this thread reads the new status. The mark of a stop request stays for the next
-        // sleep.
+        // [SL4] Relaxed is enough, because only this thread reads the new status. The mark of a stop request
+        // stays set for the next sleep.
         me.status.fetch_and(waiter::interrupted, sys::relaxed);
         word = word_.load(sys::relaxed);
     }
 }
 
-// Tries the operation once. The caller has read a word without `locked` and with a state that admits `me`. If
-// the step fails, the function sets `word` to the new word.
+// Tries the operation once. In the word that the caller has read, `locked` was clear, and the state admitted
+// `me`. If the atomic step fails, the function sets `word` to the new word.
 bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t seen = woken ? word & ~waking : word;
     if (me.transition == nullptr) {
         me.number = value_of(word).payload;
         const std::uint64_t next = me.numbered ? count_arrival(seen | locked) : seen | locked;
-        // [SL1] Acquire. Pairs with the release of an exit.
+        // [SL1] Acquire. Pairs with the release in exit().
         return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed);
     }
     if (me.pure && !woken) {
         // [SL1] Acquire, because the transition may read data that an earlier holder has written. Pairs with
-        // the release of an exit.
+        // the release in exit().
         const std::uint64_t now = word_.load(sys::acquire);
         if (now != word) {
             word = now;
@@ -211,11 +213,11 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
         }
         const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
         if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
-            // [SL1] Acquire and release, because this step is both an entry and an exit.
+            // [SL1] Acquire and release, because this step both enters and leaves the lock.
             return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
         }
     }
-    // [SL1] Acquire. Pairs with the release of an exit.
+    // [SL1] Acquire. Pairs with the release in exit().
     if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::relaxed)) return false;
     exit(me.transition(me.context, value_of(word)));
     return true;
@@ -257,7 +259,7 @@ bool state_lock::requeue(waiter& me, std::uint64_t& word) noexcept {
     return true;
 }
 
-// Passes the wake-up of a woken waiter that gives up on to the other waiters.
+// A woken waiter that gives up calls this function to pass its wake-up on to the other waiters.
 void state_lock::pass_on() noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
@@ -274,8 +276,8 @@ void state_lock::pass_on() noexcept {
 }
 
 sys::atomic<std::uint32_t>& state_lock::group_word(const state_lock* lock) noexcept {
-    // Fibonacci hashing (Knuth) gives different words to locks that lie some bytes, cache lines or pages
-    // apart.
+    // Fibonacci hashing (Knuth) gives different words to locks whose addresses differ by some bytes, cache
+    // lines or pages.
     constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
     static_assert(shared_words.size() == 64);
     return shared_words[reinterpret_cast<std::uintptr_t>(lock) * golden_ratio >> (64 - 6)].generation;
@@ -289,7 +291,7 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
     for (;;) {
         // [SL5] Acquire. Pairs with the release in grant(), which increments the generation after it has set
         // the statuses. A thread that reads the new generation sees its own status. A thread that reads the
-        // old generation does not fall asleep, or is woken.
+        // old generation either does not fall asleep, or is woken.
         const std::uint32_t generation = me.group ? group.load(sys::acquire) : 0;
         // [SL3] Acquire: reads the outcome. Pairs with the release in tell() and grant().
         std::uint32_t status = me.status.load(sys::acquire);
@@ -302,8 +304,8 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         }
         if ((status & waiter::phase) == waiter::waiting) {
             const std::uint32_t asleep = status | waiter::parked;
-            // Relaxed is enough, because the step publishes nothing. If it fails, the thread reads the status
-            // again.
+            // Relaxed is enough, because the step publishes nothing. If the step fails, the thread reads the
+            // status again.
             if (!me.status.compare_exchange_strong(status, asleep, sys::relaxed, sys::relaxed)) continue;
             status = asleep;
         }
@@ -330,8 +332,8 @@ struct state_lock::choice {
 void state_lock::exit_slow(state_value next) noexcept { serve_and_leave(next, take_list()); }
 
 // Sets `listing`, and moves the new waiters into the list. Only the thread that has set `listing` may change
-// the list. If `lock_too` is not null, the function also enters the lock if no thread is inside. It then sets
-// *lock_too to whether it has entered. Returns the new word.
+// the list. If `lock_too` is not null, the function also enters the lock if no thread is inside. *lock_too
+// then tells whether the function has entered. Returns the new word.
 std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
     sys::back_off canceler;
@@ -374,8 +376,8 @@ void state_lock::gather(std::uint64_t word) noexcept {
 }
 
 // Settles the state, serves the waiters that the state admits, and then leaves the lock in one step. If new
-// waiters arrive meanwhile, the function serves again. The caller has set `locked` and `listing`. `word` is
-// the result of take_list().
+// waiters arrive meanwhile, the function serves again. The caller must have set `locked` and `listing`.
+// `word` is the result of take_list().
 void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept {
     choice chosen{.value = next};
     for (;;) {
@@ -400,14 +402,15 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
         }
     }
     // From here on, the lock may have been destroyed. So this thread accesses only the chosen waiters, and
-    // each of them for the last time.
+    // accesses each of them for the last time.
     if (chosen.owner != nullptr || chosen.overtakable != nullptr || chosen.completed != nullptr)
-        trace::detail::moment(trace::kind::granted, this); // records only the address of the lock
+        trace::detail::moment(trace::kind::granted, this); // records only the lock's address
     grant(chosen, this);
 }
 
 // Returns the oldest waiter that may be served in `state`, or null. If `direct_only` is true, returns only a
-// waiter that the releaser serves completely. It is true while the wake-up of another waiter is in flight.
+// waiter whose operation the releaser completes. `direct_only` is true while another waiter has been woken
+// and has not tried again yet.
 waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
     const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
     const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
@@ -427,14 +430,14 @@ waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
         [&](const wait_link& head) { return admitted(head) && static_cast<const waiter&>(head).direct; }));
 }
 
-// Adds waiters to `chosen` in queue order, as long as the value of `chosen` admits one. Runs the transitions
-// of these waiters.
+// Adds waiters to `chosen` in queue order, as long as the value of `chosen` admits a waiter. Runs the
+// transitions of these waiters.
 void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     const auto settle = [&](mask waiting) { chosen.value.state = rules_->settle(chosen.value, waiting); };
     while (chosen.owner == nullptr) {
         const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
         const auto waiting = [&] { return list_.masks() | (direct_only ? list_.note() : 0); };
-        // In strict queue order, a state can be closed to new threads and open to waiting threads.
+        // In strict queue order, a state can admit waiting threads and not admit new threads.
         if (rules_->settle != nullptr) settle(rules_->queue_order ? 0 : waiting());
         const unsigned state = chosen.value.state;
         waiter* const who = next_for(state, direct_only);
@@ -536,8 +539,8 @@ withdrawal state_lock::withdraw(waiter& who) noexcept {
         serve_and_leave(value_of(word), word);
         return result;
     }
-    // Another thread is inside, and settles the state when it leaves. It cannot change the state while
-    // `listing` is set. If the rules have settle, that thread must check the queue even if the queue is
+    // Another thread is inside, and settles the state when it leaves. That thread cannot change the state
+    // while `listing` is set. If the rules have settle, that thread must check the queue even if the queue is
     // empty. So `queued` stays set.
     for (;;) {
         const bool look = !list_.empty() || (word & waking) != 0

@@ -1,17 +1,17 @@
 /// A lock with named states. A thread that enters the lock names the states in which it may enter. A thread
 /// that leaves the lock names the next state.
 ///
-/// Part: sync. Used by: every lock of this part. state_mutex is a typed interface of state_lock. Protocol:
-/// sync/detail/state_lock.md.
+/// Part: sync. Used by: every lock of this part except spin_mutex. A state_mutex is a typed interface of a
+/// state_lock. Protocol: sync/detail/state_lock.md.
 ///
-/// Source: abstract-state synchronization (Ohki and Kuno, IPSJ). The condition for which a thread waits is a
-/// set of states. So the lock can check this condition, and wakes the thread only if the condition holds. A
-/// state_lock differs from the lock of Ohki and Kuno in these points:
+/// The design follows abstract-state synchronization (Ohki and Kuno, IPSJ). The condition for which a thread
+/// waits is a set of states. So the lock can check this condition, and wakes the thread only if the condition
+/// holds. A state_lock differs from the lock of Ohki and Kuno in these points:
 ///   The lock needs no kernel support, because it has its own list of waiters.
-///   One atomic step finds that the lock is closed and pushes the waiter.
-///   A thread that releases the lock runs the transitions of waiters (delegation).
-///   Running threads may overtake a woken thread until the woken thread has waited for some time.
-///   Among the threads that can be overtaken, the lock wakes only one at a time.
+///   The atomic step that queues a waiter also checks that the waiter has to wait.
+///   A thread that releases the lock runs the operations of waiting threads (delegation).
+///   Running threads may overtake a woken thread, but only for a limited time.
+///   If waiting threads can be overtaken, the lock wakes only one of these threads at a time.
 ///   The state may depend on the waiters (settle).
 #pragma once
 
@@ -34,32 +34,33 @@ namespace detail {
 struct lock_access;
 }
 
-/// The rules that all locks of one kind share. The rules must be a constant, because each lock refers to its
-/// rules.
+/// The rules that all locks of one kind share. The rules must be a constant, because each lock stores only a
+/// pointer to its rules.
 struct state_rules {
-    /// Returns the state that the lock gets if it has the value `value` and its waiters wait for the states
-    /// `queued`, which is a mask. The function is null if the state does not depend on the waiters. For
+    /// Returns the next state of a lock with the value `value`. The mask `queued` contains all states that
+    /// the waiters of the lock wait for. The pointer is null if the state does not depend on the waiters. For
     /// example, settle can return a special state while a writer waits. If settle is called with its own
     /// result, it returns this result unchanged. If no thread waits, settle does not change the state that a
-    /// transition returns. If a lock has this rule, the number of its states is at most max_settled_states.
+    /// transition returns. If a lock has the function settle, the number of its states is at most
+    /// max_settled_states.
     std::uint32_t (*settle)(state_value value, std::uint64_t queued) noexcept = nullptr;
 
-    /// Returns the state that the lock gets if it has the value `value` and a waiter for the states
-    /// `arriving`, which is a mask, joins the queue. The function is null if a new waiter does not change the
-    /// state. This function must agree with settle, and can only close the lock. So the new state admits only
-    /// waiters that the state of `value` admits.
+    /// Returns the next state of a lock with the value `value` when one more waiter joins the queue. The mask
+    /// `arriving` contains the states that the new waiter waits for. The pointer is null if a new waiter does
+    /// not change the state. The result must be the state that settle returns when the new waiter is in the
+    /// queue. The new state must not admit a waiter that the state of `value` does not admit.
     std::uint32_t (*close)(state_value value, std::uint64_t arriving) noexcept = nullptr;
 
-    /// The time for which running threads may overtake a waiter. After this time, the lock is handed to the
-    /// waiter. A time of 0 means strict order, which costs a context switch per hand-over.
+    /// The time for which running threads may overtake a waiter. After this time, an exit hands the lock to
+    /// the waiter. A time of 0 means strict order, which costs a context switch for each hand-over.
     std::chrono::nanoseconds hand_over_after = std::chrono::microseconds(500);
 
     /// If true, each exit checks the queue and calls settle. If false, an exit may leave this work to a
     /// thread that was woken and has not run yet.
     bool exact = false;
 
-    /// If true, waiters that begin a section (conduct::opens) get the lock in the order of the queue.
-    /// Requires hand_over_after = 0.
+    /// If true, waiters that begin a section (conduct::opens) get the lock in the order of the queue. This
+    /// rule requires that hand_over_after is 0.
     bool queue_order = false;
 
     /// If true, the payload counts arrivals (enter_numbered), and no exit changes the payload.
@@ -69,7 +70,7 @@ struct state_rules {
     /// and checks the lock again.
     std::uint16_t spins = 0;
     /// The number of times that a thread yields before it sleeps. After each yield, the thread checks the
-    /// lock again. After a slow yield, the thread sleeps (sys::yield_briefly).
+    /// lock again. After a slow yield, the thread sleeps instead of yielding again (see sys::yield_briefly).
     std::uint16_t yields = 0;
     /// If true, a thread spins and yields only while no other thread waits. If another thread waits, the
     /// thread sleeps at once.
@@ -94,14 +95,14 @@ enum class conduct : std::uint8_t {
 enum class attempt : std::uint8_t {
     done,
     refused, ///< the state does not admit the operation
-    busy     ///< a thread is inside the lock, so the next state is not decided yet
+    busy     ///< a thread is inside the lock, so the next state is not known yet
 };
 
 /// A lock with up to 63 states.
 ///
-/// Thread safety: all members may be called concurrently. When another thread can see the effect of an exit,
-/// the exit no longer accesses the lock. So a thread may destroy the lock when the thread has seen the effect
-/// of every call.
+/// Thread safety: all members may be called concurrently. An exit does not access the lock after other
+/// threads can see the effect of the exit. So a thread may destroy the lock when the thread has seen the
+/// effect of every call.
 class state_lock {
 public:
     using mask = std::uint64_t; ///< a set of states; bit i stands for state i
@@ -136,7 +137,7 @@ public:
     /// Rules for strict order: an exit hands the lock to the oldest waiter that the state admits.
     static const state_rules strict;
 
-    // In the functions below, a call without a limit always returns true.
+    // If a function below has a parameter `limit`, a call without this argument always returns true.
 
     /// `rules` must outlive the lock.
     constexpr explicit state_lock(state_value initial = {}, const state_rules& rules = overtaking) noexcept
@@ -152,9 +153,10 @@ public:
     bool enter(mask states, const wait_limit& limit = never_) noexcept {
         return enter_now(states) || enter_slow(states, limit, false).granted;
     }
-    /// Enters a lock whose only state is 0, like enter(). Sets `locked` without an earlier read of the word.
+    /// Enters a lock whose only state is 0, like enter(). Sets `locked` without reading the word first.
     void enter_only() noexcept {
-        // [SL1] Acquire. Pairs with the release of exit(). If the lock is held, the step changes nothing.
+        // [SL1] Acquire. Pairs with the release in exit(). If another thread is inside, the step changes
+        // nothing.
         if ((word_.fetch_or(locked, sys::acquire) & locked) != 0) [[unlikely]]
             enter(1);
     }
@@ -166,14 +168,14 @@ public:
         bool granted;
         std::uint32_t number;
     };
-    /// Enters the lock like enter(), if its rules count arrivals. Also returns the number of the arrival,
-    /// modulo max_payload + 1. The caller gets its number in the step in which it enters or joins the queue.
-    /// If a caller joins the queue and then gives up, its number is not used again.
+    /// Enters the lock like enter(). The rules of the lock must count arrivals. Also returns the number of
+    /// the arrival, modulo max_payload + 1. The caller gets its number in the step in which it enters or
+    /// joins the queue. If a caller joins the queue and then gives up, its number is not used again.
     numbered_result enter_numbered(mask states, const wait_limit& limit = never_) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
         while ((word & locked) == 0 && in(states, word)) {
             const std::uint64_t next = count_arrival(word | locked);
-            // [SL1] Acquire. Pairs with the release of exit().
+            // [SL1] Acquire. Pairs with the release in exit().
             if (word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed))
                 return {true, value_of(word).payload};
         }
@@ -201,10 +203,10 @@ public:
         return apply_now(states, change) == attempt::done
                || transition_slow(states, &call<Change>, std::addressof(change), true, how, limit);
     }
-    /// Replaces the value by `change(value)` like apply(). A caller that holds, for example, an rw_mutex uses
-    /// this function to release it. While the caller holds the rw_mutex, the state is one of `states`. So the
-    /// call need not wait until the state is one of `states`. If the state is not one of `states`, the caller
-    /// does not hold the rw_mutex. In that case, the program ends with the message `otherwise`.
+    /// Replaces the value by `change(value)` like apply(), but does not wait for a state. A thread that
+    /// holds, for example, an rw_mutex calls this function to release the rw_mutex. While the thread holds
+    /// the rw_mutex, the state is one of `states`. If the state is not one of `states`, the thread does not
+    /// hold the rw_mutex. In that case, the program ends with the message `otherwise`.
     template <class Change>
     void apply_held(mask states, Change change, const char* otherwise) noexcept {
         if (apply_now(states, change) != attempt::done) [[unlikely]]
@@ -215,12 +217,12 @@ public:
     [[nodiscard]] attempt try_apply(mask states, Change change) noexcept {
         const attempt result = apply_now(states, change);
         if (result != attempt::busy || (word_.load(sys::relaxed) & locked) != 0) return result;
-        return try_run(states, change); // enters the lock, because there are waiters to serve
+        return try_run(states, change); // this call enters the lock, because waiters must be served
     }
 
     /// Adds `By` to the payload in one step, without waiting. State 0 must mean that the payload is 0, and
-    /// state 1 must mean that the payload is not 0. The call orders memory like apply(). Returns false,
-    /// without effect, in these cases:
+    /// state 1 must mean that the payload is not 0. The call orders memory like apply(). Returns false, and
+    /// has no effect, in these cases:
     ///   Another thread is inside the lock.
     ///   The state is neither 0 nor 1.
     ///   The new payload would be below 0 or above `most`.
@@ -242,14 +244,14 @@ public:
                 if (must_serve(word) && !EKIDEN_MUTANT(state_lock_count_overlooks_waiters)) return false;
                 next ^= some;
             }
-            // [SL1] Acquire and release, because this step is both an entry and an exit.
+            // [SL1] Acquire and release, because this step both enters and leaves the lock.
             if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
                 return true;
         }
     }
 
     /// Waits until no thread is inside and the state is one of `states`. Then runs `change(value)` once,
-    /// inside the lock, and sets the value of the lock to the result. If the caller has to wait, the thread
+    /// inside the lock, and sets the value of the lock to the result. If the caller has to wait, a thread
     /// that leaves the lock runs the change. The change must be short, must not throw, and must not use this
     /// lock. Returns false if `limit` was reached first. In that case, the change has not run and will not
     /// run. Callable: state_value(state_value) noexcept.
@@ -266,41 +268,42 @@ public:
         return run_now(states, change);
     }
 
-    /// Waits until the state is one of `states`. The call does not change the lock. All threads that wait in
-    /// pass() for a state are released together. Returns false if `limit` was reached first.
+    /// Waits until the state is one of `states`. The call does not change the lock. Threads that wait in
+    /// pass() for the same state are released together. Returns false if `limit` was reached first.
     bool pass(mask states, const wait_limit& limit = never_) noexcept {
         return is_in(states)
                || transition_slow(states, &unchanged, nullptr, true, conduct::completes_together, limit);
     }
-    /// Returns whether the state is one of `states`. The answer is also exact while a thread is inside,
+    /// Returns whether the state is one of `states`. The answer is exact even while a thread is inside,
     /// because a thread changes the state only in the step in which it leaves. The exit that set this state
     /// happens before the return of the call.
     [[nodiscard]] bool is_in(mask states) const noexcept {
-        // [SL1] Acquire. Pairs with the release of exit(). An entry after this exit continues the release
-        // sequence of the exit.
+        // [SL1] Acquire. Pairs with the release in exit(). If a thread enters after this exit, the entry
+        // continues the release sequence of the exit.
         const std::uint64_t word = word_.load(sys::acquire);
         if (EKIDEN_MUTANT(state_lock_query_fails_while_locked) && (word & locked) != 0) return false;
         return in(states, word);
     }
     /// Returns whether the state is one of `states` and no thread is inside.
     [[nodiscard]] bool passes(mask states) const noexcept {
-        // [SL1] Acquire. Pairs with the release of exit().
+        // [SL1] Acquire. Pairs with the release in exit().
         const std::uint64_t word = word_.load(sys::acquire);
         return (word & locked) == 0 && in(states, word);
     }
 
-    /// Starts a wait that blocks no thread. The caller has set the members mask, resume, context and
+    /// Starts a wait that blocks no thread. The caller must have set the members mask, resume, context and
     /// transition of `who`. If transition is null, the operation enters the lock. Returns true if the
-    /// operation is done at once. In this case resume is not called. Otherwise returns false, and `who` stays
-    /// in the queue until its operation is done or withdraw() removes `who`. If a thread that leaves the lock
-    /// completes the operation, this thread calls resume after it has left the lock. The function resume must
-    /// only post the operation to an executor. If this post makes the thread leave another lock, the waiters
-    /// of that lock are resumed after the post. Call start() only once for each waiter.
+    /// operation is done at once. In this case, resume is not called. Otherwise returns false, and `who`
+    /// stays in the queue until its operation is done or withdraw() removes `who`. The thread that completes
+    /// the operation of a queued waiter calls resume after this thread has left the lock. The function resume
+    /// must do nothing except post the operation to an executor. If the post makes the thread leave another
+    /// lock, the waiters of the other lock are resumed after the post. Call start() only once for each
+    /// waiter.
     [[nodiscard]] bool start(waiter& who) noexcept;
 
-    /// Removes a waiter that start() has put into the queue. Any thread may call this function, even
-    /// while start() is in progress. The waiter and the lock must exist until the call returns. So if the
-    /// operation is resumed meanwhile, it must wait for the return of this call.
+    /// Removes a waiter that start() has put into the queue. Any thread may call this function, even while
+    /// start() is in progress. The waiter and the lock must exist until the call returns. So if the operation
+    /// is resumed meanwhile, the operation must wait until this call has returned.
     [[nodiscard]] withdrawal withdraw(waiter& who) noexcept;
     /// Removes a waiter for which start() has returned false. Returns true if the waiter was removed, and
     /// false if its operation was done.
@@ -309,8 +312,8 @@ public:
     /// Returns the name of the lock in reports.
     [[nodiscard]] const char* name() const noexcept { return rules_->name; }
 
-    /// Returns the largest number of waiters that a release of the lock has found so far, at most
-    /// wait_list::max_note. Returns 0 if the rules have the function settle. Any thread may call this
+    /// Returns the largest number of waiters that a release of the lock has found so far. The result is at
+    /// most wait_list::max_note. Returns 0 if the rules have the function settle. Any thread may call this
     /// function. The call does not order memory.
     [[nodiscard]] std::size_t longest_queue() const noexcept {
         return rules_->settle == nullptr ? list_.note() : 0;
@@ -352,7 +355,7 @@ private:
     // Leaves the lock with a new state. `word` is the last value of the word that the caller has read.
     void leave(std::uint64_t word, std::uint32_t next) noexcept {
         while (!must_serve(word)) {
-            // [SL1] Release: publishes the work inside the lock. Pairs with the acquires of enter() and
+            // [SL1] Release: publishes the work inside the lock. Pairs with the acquires in enter() and
             // apply().
             const std::uint64_t left = (word & ~(locked | state_bits)) | std::uint64_t{next} << state_shift;
             if (word_.compare_exchange_weak(word, left, sys::release, sys::relaxed)) return;
@@ -363,7 +366,7 @@ private:
     // Leaves the lock with a new state and a new payload.
     void leave(std::uint64_t word, state_value next) noexcept {
         while (!must_serve(word)) {
-            // [SL1] Release: publishes the work inside the lock. Pairs with the acquires of enter() and
+            // [SL1] Release: publishes the work inside the lock. Pairs with the acquires in enter() and
             // apply().
             if (word_.compare_exchange_weak(word, with(word & ~locked, next), sys::release, sys::relaxed))
                 return;
@@ -371,15 +374,16 @@ private:
         exit_slow(next);
     }
 
-    // The exit does not read the word, because a read between two atomic steps is expensive. The step of the
-    // exit expects the word that the entry has written.
+    // The function does not read the word between the entry and the exit, because a read between two atomic
+    // steps is expensive. Instead, the compare-exchange of the exit expects the word that the entry has
+    // written.
     template <class Change>
     attempt run_now(mask states, Change& change) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
         do {
             if ((word & locked) != 0) return attempt::busy;
             if (!in(states, word)) return attempt::refused;
-            // [SL1] Acquire. Pairs with the release of exit().
+            // [SL1] Acquire. Pairs with the release in exit().
         } while (!word_.compare_exchange_weak(word, word | locked, sys::acquire, sys::relaxed));
         leave(word | locked, change(value_of(word)));
         return attempt::done;
@@ -388,7 +392,7 @@ private:
     bool enter_now(mask states) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
         while ((word & locked) == 0 && in(states, word)) {
-            // [SL1] Acquire. Pairs with the release of exit().
+            // [SL1] Acquire. Pairs with the release in exit().
             if (word_.compare_exchange_weak(word, word | locked, sys::acquire, sys::relaxed)) return true;
         }
         return false;
@@ -398,13 +402,13 @@ private:
     attempt apply_now(mask states, Change& change) noexcept {
         for (;; step_aside()) {
             // [SL1] Acquire, because the change may read data that an earlier holder has written. Pairs with
-            // the release of exit().
+            // the release in exit().
             std::uint64_t word = word_.load(sys::acquire);
             if ((word & locked) != 0) return attempt::busy;
             if (!in(states, word)) return attempt::refused;
             const std::uint64_t next = with(word, change(value_of(word)));
             if (((word ^ next) & state_bits) != 0 && must_serve(word)) return attempt::busy;
-            // [SL1] Acquire and release, because this step is both an entry and an exit.
+            // [SL1] Acquire and release, because this step both enters and leaves the lock.
             if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
                 return attempt::done;
         }
@@ -414,8 +418,9 @@ private:
 
     template <class Change>
     [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
-        // The result can be `busy` only while another thread is inside the state_lock for a few steps. A
-        // thread that holds, for example, an rw_mutex for longer is not inside its state_lock.
+        // The result can be `busy` only while another thread is inside the state_lock, which that thread
+        // leaves after a few steps. A thread that holds, for example, an rw_mutex is not inside the
+        // state_lock of the rw_mutex.
         for (sys::back_off others;; others.wait()) {
             const attempt result = try_apply(states, change);
             if (result == attempt::done) return;
@@ -453,11 +458,12 @@ private:
     static const wait_limit never_;
 
     sys::atomic<std::uint64_t> word_;
-    // A pointer, because locks with a reference would not have standard layout. The pointer is never null.
+    // This is a pointer, because a class with a reference member does not have standard layout. The pointer
+    // is never null.
     const state_rules* rules_;
-    // Only the thread that has set `listing` may change the list. With a settle rule, the note of the list is
-    // the mask of the woken waiter while `waking` is set. Without a settle rule, the note is the length of
-    // the longest queue.
+    // Only the thread that has set `listing` may change the list. If the rules have the function settle, the
+    // note of the list is the mask of the woken waiter while `waking` is set. If the rules do not have
+    // settle, the note is the length of the longest queue.
     wait_list list_;
 };
 

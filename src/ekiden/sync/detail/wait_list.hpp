@@ -1,13 +1,13 @@
-/// The list of the waiters of a lock, which finds the oldest waiter that a state admits.
+/// The list of the waiters of a lock. The list can find the oldest waiter that a given state admits.
 ///
 /// Part: sync. Used by: state_lock.
 ///
 /// Each waiter waits for a set of states, which is represented by a mask. The list has one first-in-first-out
 /// queue for each distinct mask. The heads of these queues form a chain. So the search for the oldest waiter
-/// that a state admits takes as many steps as there are distinct masks, for any number of waiters. The links
-/// lie in the waiters, and the first waiter also stores the data of the list. So the list itself is one word,
-/// and never allocates memory. Source: the queue of masks in the abstract-state locks of Ohki and Kuno.
-/// ekiden adds the queue for each mask.
+/// that a state admits takes one step for each distinct mask. The number of waiters does not affect this
+/// cost. The links are members of the waiters, and the first waiter also stores the data of the list. So the
+/// list itself is one word, and never allocates memory. The design follows the queue of masks in the
+/// abstract-state locks of Ohki and Kuno. ekiden adds a separate queue for each mask.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -30,8 +30,9 @@ inline constexpr unsigned waiter_address_bits =
 #endif
 
 /// The base class of a waiter, which links the waiter into a wait_list. The waiter must exist and must not
-/// move while it is linked(). Only a thread that may use the list may access the members, with one exception.
-/// Before a waiter is inserted, its own thread sets `mask`, and uses `next` to push the waiter.
+/// move while linked() is true. Only a thread that may use the list may access the members, with one
+/// exception. Before a waiter is inserted, the waiting thread sets `mask`, and links the waiter to other new
+/// waiters by `next`.
 struct wait_link {
     std::uint64_t mask = 0;    ///< the states that the waiter waits for; bit i stands for state i
     wait_link* next = nullptr; ///< the next younger waiter with the same mask
@@ -45,11 +46,12 @@ private:
     enum class place : std::uint8_t { nowhere, out, queued, head };
 
     friend class wait_list;
-    // The next older waiter with the same mask. In the head of a queue, older_ is the youngest waiter.
+    // The next older waiter with the same mask. In the head of a queue, older_ is the youngest waiter of the
+    // queue.
     wait_link* older_ = nullptr;
     // In the first head of the chain, the lower half of totals_ is the number of waiters, and the upper half
-    // is the next ticket. The two halves are one member, because a load that reads two smaller stores cannot
-    // use store forwarding.
+    // is the next ticket. The two halves are one member, because a load of both halves after two smaller
+    // stores could not use store forwarding.
     sys::cell<std::uint64_t> totals_{0};
     wait_link* next_queue_ = nullptr; // in the head of a queue, this is the next head in the chain
     std::uint32_t ticket_ = 0;        // the ticket gives the order of arrival
@@ -68,7 +70,7 @@ public:
     wait_list& operator=(const wait_list&) = delete;
 
     /// Adds a waiter. A waiter without a ticket becomes the youngest one. A waiter with a ticket must be the
-    /// waiter that lend() has removed last. This waiter returns to its old place.
+    /// waiter that lend() has removed last. The list puts this waiter at its old place.
     void insert(wait_link& waiter) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* const first = first_in(word);
@@ -95,7 +97,7 @@ public:
             push_front(*head, waiter);
         } else {
             wait_link* older = head->older_;                      // the youngest waiter of the queue
-            while (before(waiter, *older)) older = older->older_; // the head is not younger
+            while (before(waiter, *older)) older = older->older_; // the loop ends at the head, at the latest
             insert_after(*older, *head, waiter);
         }
     }
@@ -131,7 +133,7 @@ public:
             if (waiter.next != nullptr)
                 waiter.next->older_ = waiter.older_;
             else
-                queue_of(waiter.mask, first)->older_ = waiter.older_; // this waiter is the youngest one now
+                queue_of(waiter.mask, first)->older_ = waiter.older_; // waiter.older_ is the youngest now
             return;
         }
         wait_link* heir = waiter.next;
@@ -145,8 +147,9 @@ public:
         replace_head(waiter, heir);
     }
 
-    /// Lends a waiter: removes a waiter that may be inserted again later. At most one waiter is lent at a
-    /// time. So the previous lent waiter must have been inserted again, or must never be inserted again.
+    /// Lends a waiter, which means that the list removes a waiter that may be inserted again later. At most
+    /// one waiter is lent at a time. So the waiter that was lent before must have been inserted again, or
+    /// must never be inserted again.
     void lend(wait_link& waiter) noexcept {
         remove(waiter);
         const std::uint64_t word = word_.load(sys::relaxed);
@@ -168,7 +171,7 @@ public:
     }
 
     /// Returns the note, a number that the owner of the list stores in the list. The note is at most
-    /// max_note, and 0 at first. Any thread may read the note. The read does not order memory.
+    /// max_note, and is 0 at first. Any thread may read the note. The read does not order memory.
     [[nodiscard]] std::uint32_t note() const noexcept {
         return static_cast<std::uint32_t>(word_.load(sys::relaxed)) & max_note;
     }
@@ -187,16 +190,16 @@ private:
     // began_anew is stored in its place.
     //
     // began_anew is set if the list has been empty since a waiter was lent. The tickets have then started
-    // again, so the ticket of the lent waiter is invalid. In this case the lent waiter is older than
+    // again, so the ticket of the lent waiter is invalid. If began_anew is set, the lent waiter is older than
     // all waiters in the list.
     static constexpr std::uint64_t began_anew = std::uint64_t{1} << note_bits;
     static constexpr std::uint64_t lowest_address = began_anew << 1;
     static_assert(alignof(wait_link) > 1);
 
     // The first ticket. Tickets start shortly before they wrap around, so that tests with short queues reach
-    // this case. Fewer than 2^31 tickets may be in use at once.
+    // the wrap-around. Fewer than 2^31 tickets may be in use at once.
     static constexpr std::uint32_t first_ticket = ~std::uint32_t{0} - 1;
-    static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // one ticket in totals_
+    static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // is added to totals_ for each ticket
 
     static bool before(const wait_link& a, const wait_link& b) noexcept {
         return static_cast<std::int32_t>(a.ticket_ - b.ticket_) < 0;
@@ -255,7 +258,7 @@ private:
         if (older.next != nullptr)
             older.next->older_ = &waiter;
         else
-            head.older_ = &waiter; // `waiter` is the youngest one now
+            head.older_ = &waiter; // `waiter` is now the youngest waiter
         waiter.older_ = &older;
         waiter.place_ = place::queued;
         older.next = &waiter;

@@ -1,6 +1,6 @@
-/// A waiter, which stands for one wait of a thread or of a coroutine for a state_lock.
+/// A waiter is an object that stands for one wait of a thread or a coroutine for a state_lock.
 ///
-/// Part: sync. Used by: state_lock, awaitable locks (async).
+/// Part: sync. Used by: state_lock, awaitable locks of async.
 #pragma once
 
 #include <ekiden/sync/detail/wait_list.hpp>
@@ -16,13 +16,15 @@ namespace ekiden::inline EKIDEN_ABI {
 struct state_value {
     /// The index of the state, which is below state_lock::max_states.
     std::uint32_t state = 0;
-    /// A number for the user of the lock, such as the number of readers inside. At most max_payload.
+    /// A number whose meaning the user of the lock defines, such as the number of readers inside. The number
+    /// is at most state_lock::max_payload.
     std::uint32_t payload = 0;
 
     friend constexpr bool operator==(state_value, state_value) = default;
 };
 
-/// A function that changes the value of a lock for an operation. `context` is the data of the operation.
+/// A function that computes the new value of a lock for an operation. `context` points to the data of the
+/// operation.
 using state_transition = state_value (*)(void* context, state_value) noexcept;
 
 /// The result of an attempt to remove a waiter from the queue of a lock.
@@ -32,39 +34,41 @@ enum class withdrawal : std::uint8_t {
     not_there  ///< state_lock::start() has not pushed the waiter yet
 };
 
-/// A waiter lies on the stack of the waiting thread, or in the frame of a coroutine. The address of a waiter
-/// is a multiple of `waiter_alignment`. The word of the lock stores this address without the low bits.
+/// A waiter is stored on the stack of the waiting thread, or in the frame of the waiting coroutine. The
+/// address of a waiter is a multiple of `waiter_alignment`. The word of the lock stores the address of a
+/// waiter without the lowest bits, which are 0.
 struct waiter : wait_link {
-    // The values of the status. The waiting thread sets `waiting` and `parked`. A thread that leaves the lock
-    // sets `granted` or `retry`.
+    // The values of the status. The waiting thread sets the status to `waiting` or `parked`. A thread that
+    // leaves the lock sets the status to `granted` or `retry`.
     static constexpr std::uint32_t waiting = 0; // the waiter is queued, and its thread is awake
     static constexpr std::uint32_t parked = 1;  // the waiter is queued, and its thread sleeps
     static constexpr std::uint32_t granted = 2; // the operation is done
     static constexpr std::uint32_t retry = 3;   // the thread was woken, and must try again
 
-    static constexpr std::uint32_t phase = 3; // the mask of the values above
+    static constexpr std::uint32_t phase = 3; // the mask of the bits that hold the values above
 
     // An additional bit of the status. The stop callback sets this bit when a stop is requested.
     static constexpr std::uint32_t interrupted = 4;
 
-    bool numbered : 1 = false; ///< the waiter gets a number at the push (see state_lock::enter_numbered)
-    bool pure : 1 = false;     ///< the transition is a pure function: it may run again for a new value
+    bool numbered : 1 = false; ///< the waiter gets a number when it is pushed (see enter_numbered)
+    bool pure : 1 = false;     ///< the transition is a pure function, so it may run again with a new value
     bool direct : 1 = false;   ///< a thread that leaves the lock must complete the operation of the waiter
-    bool opens : 1 = true;     ///< the operation begins a section, see state_rules::queue_order
-    bool group : 1 = false;    ///< the thread sleeps on a shared word, and one system call wakes a group
-    state_transition transition = nullptr;      ///< null if the waiter wants to hold the lock
-    void* context = nullptr;                    ///< the data of the operation, for transition and resume
-    void (*resume)(waiter&) noexcept = nullptr; ///< posts the coroutine to its executor; null for a thread
+    bool opens : 1 = true;     ///< the operation begins a section (see state_rules::queue_order)
+    bool group : 1 = false;    ///< the thread belongs to a group that one system call wakes
+    state_transition transition = nullptr;      ///< null means that the waiter wants to hold the lock
+    void* context = nullptr;                    ///< the data of the operation, used by transition and resume
+    void (*resume)(waiter&) noexcept = nullptr; ///< posts the coroutine; null if a thread waits
     std::uint32_t number = 0;                   ///< the number of the arrival, if `numbered` is set
 
     // The status is not in the cache line of the links, because another thread may set the links while the
-    // waiting thread goes to sleep.
+    // waiting thread falls asleep.
     sys::atomic<std::uint32_t> status{waiting};
 };
 
 inline constexpr std::size_t waiter_alignment = 128;
 
-/// Storage for a waiter in memory that has only the alignment of operator new, such as a coroutine frame.
+/// Storage for a waiter in a coroutine frame, or in other memory with only the alignment that operator new
+/// guarantees.
 class async_waiter {
 public:
     async_waiter() noexcept { new (place()) waiter; }
