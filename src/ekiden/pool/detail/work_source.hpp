@@ -1,6 +1,6 @@
 /// An interface for work that the workers of a pool find outside of the pool's queues.
 ///
-/// Part: pool. Used by: pool, fork. The fork-join implements this interface. Private.
+/// Part: pool. Used by: pool, fork. Fork-join implements this interface. Private.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -18,7 +18,7 @@ public:
     /// by a fence.
     [[nodiscard]] virtual bool has_work() const noexcept = 0;
 
-    /// Worker `w`: returns a task to run at once, or null.
+    /// Called by worker `w`. Returns a task that the worker must run at once, or null.
     [[nodiscard]] virtual task* find(unsigned w) noexcept = 0;
 
     /// Called by a worker that has found no work. Requests that other threads publish forked calls.
