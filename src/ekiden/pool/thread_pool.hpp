@@ -134,10 +134,10 @@ public:
         requires(!std::same_as<Number, bool>)
     explicit thread_pool(Number threads) : thread_pool(options{.threads = checked_number(threads)}) {}
     /// Calls join(). The destructor must not run in a thread of this pool, because that thread cannot wait
-    /// for its own end. So the pool must not be destroyed by a task, by a coroutine, by an object in the
-    /// frame of a coroutine, by a thread_local object of a worker, or by a handler in the options. If the
-    /// destructor does run in a thread of the pool, it terminates the program with a message that names the
-    /// place and the remedy. A thread of the pool may call stop() instead.
+    /// for its own end. So the pool must not be destroyed by a task, a coroutine, an object in the frame of a
+    /// coroutine, a thread_local object of a worker, or a handler in the options. If the destructor does run
+    /// in a thread of the pool, it terminates the program with a message that names the place and the remedy.
+    /// A thread of the pool may call stop() instead.
     ~thread_pool() override;
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;

@@ -18,7 +18,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, std::string_view value,
                                   std::string_view allowed);
 
-/// Throws std::invalid_argument in the same way, for a value that is a number.
+/// Throws the same exception if the refused value is a number.
 template <std::integral Number>
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, Number value,
                                   std::string_view allowed) {

@@ -1,5 +1,5 @@
-/// A small lock for slow paths inside the library. In the checking build, the model checker sees its
-/// operations.
+/// A small lock for slow paths inside the library. In the checking build, the model checker sees the
+/// operations of the lock.
 ///
 /// Part: sys. Used by: queue, pool. Programs use ekiden::mutex instead. Algorithm: mutex 2 of Ulrich
 /// Drepper's "Futexes Are Tricky".
@@ -10,8 +10,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// A mutex. Meets the requirements BasicLockable. Everything that happens before an unlock() is visible after
-/// the next lock().
+/// A mutex. The class meets the BasicLockable requirements. Everything that happens before an unlock() is
+/// visible after the next lock().
 class slow_lock {
 public:
     void lock() noexcept {

@@ -17,7 +17,7 @@ public:
     /// Waits for a token and consumes it. Does not return spuriously.
     void park() noexcept {
         // Consumes the token if there is one (1 -> 0). If there is no token, announces the sleeper (0 -> -1).
-        // [PA1] Acquire: sees what the thread that unparks has written. Pairs with the release in unpark().
+        // [PA1] Acquire: sees what the unparking thread has written. Pairs with the release in unpark().
         if (word_.fetch_sub(1, acquire) == token) return;
         for (;;) {
             futex_wait(word_, asleep);
@@ -34,7 +34,7 @@ public:
             if (take()) return true;
             if (in_time) continue;
             // Withdraws the announcement of the sleeper. An unpark() may have come meanwhile. [PA1] Acquire:
-            // as in park().
+            // sees what the unparking thread has written. Pairs with the release in unpark().
             return word_.exchange(empty, acquire) == token && !EKIDEN_MUTANT(parker_drops_a_late_token);
         }
     }

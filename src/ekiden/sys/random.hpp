@@ -25,7 +25,7 @@ public:
     }
 
     /// Returns a uniform number in [0, bound). `bound` must not be 0. The bias of the result is below bound /
-    /// 2^32. Algorithm: Lemire 2019, without the step of rejection.
+    /// 2^32. Algorithm: Lemire 2019, without the rejection step.
     constexpr std::uint32_t below(std::uint32_t bound) noexcept {
         return static_cast<std::uint32_t>((std::uint64_t{next()} * bound) >> 32);
     }

@@ -44,7 +44,7 @@ private:
     scheduler& pool_;
     pool_threads& threads_;
     const sys::clock::duration interval_;
-    unsigned starving_checks_ = 0; // the number of the last checks that all found queued tasks and no idle worker
+    unsigned starving_checks_ = 0; // the number of checks in a row with queued tasks but no idle worker
     bool has_reported_ = false;
     sys::atomic<std::uint32_t> word_{checking};
     sys::thread thread_;
