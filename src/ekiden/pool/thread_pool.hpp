@@ -44,7 +44,7 @@ struct thread_pool_options {
     /// The largest accepted spin_time.
     static constexpr std::chrono::microseconds longest_spin = std::chrono::seconds(10);
 
-    unsigned threads = 0;                          ///< The number of workers. 0: one per usable processor.
+    unsigned threads = 0;                          ///< how many workers; 0 means one per usable processor
     std::string name = "ekiden";                   ///< the threads are named name-0, name-1 and so on
     ekiden::placement placement = placement::none; ///< A hint, which the system may refuse.
     /// The largest number of threads while some threads are blocked. A thread counts as blocked in a
@@ -78,7 +78,7 @@ struct thread_pool_metrics {
     unsigned threads = 0;              ///< the current number of threads
     unsigned peak_threads = 0;         ///< the largest number of threads so far
     unsigned threads_at_work = 0;      ///< threads that run a task or search for one
-    unsigned threads_blocked = 0;      ///< threads in a blocking_region, or found blocked by the watch
+    unsigned threads_blocked = 0;      ///< threads in a blocking_region, or which the watch has found blocked
     unsigned threads_standing_by = 0;  ///< surplus threads that sleep until other threads block
     bool is_saturated = false;         ///< true if there are `max_threads` threads, and all are blocked
     std::uint64_t threads_refused = 0; ///< how often the system refused to start a replacement thread
@@ -90,7 +90,7 @@ struct thread_pool_metrics {
     std::uint64_t injected = 0;        ///< tasks taken from the injection queues
     std::uint64_t parks = 0;           ///< how often a worker went to sleep
     std::uint64_t wakes = 0;           ///< how often a worker was woken for work
-    histogram_snapshot queue_delay;    ///< the time in a queue, in ns, for every 64th task of a producer
+    histogram_snapshot queue_delay;    ///< how long every 64th task of a producer was queued, in ns
 };
 
 /// A pool of threads that runs tasks.
@@ -186,10 +186,11 @@ public:
     template <class F>
     bool post_bulk(std::size_t n, F&& f);
 
-    /// Waits until no task is queued or running. When the function returns, every task that was accepted
-    /// before the call has completed, and so has every task that these tasks posted. The effects of all these
-    /// tasks are visible to the caller. The function does not wait for outstanding work (see executor_type).
-    /// Throws std::system_error(resource_deadlock_would_occur) if a worker of this pool calls the function.
+    /// Waits until no task is queued or running. When the function returns, all tasks that were accepted
+    /// before the call have completed. All tasks that these tasks posted have also completed. The effects of
+    /// all these tasks are visible to the caller. The function does not wait for outstanding work (see
+    /// executor_type). Throws std::system_error(resource_deadlock_would_occur) if a worker of this pool calls
+    /// the function.
     void wait_idle();
     /// Waits like wait_idle(), but gives up when `limit` is reached. Returns true if the pool was idle. If
     /// the wait gives up, it has had no effect on the pool. Throws like wait_idle().
@@ -278,7 +279,7 @@ public:
     /// Returns whether the calling thread is a worker of this pool.
     [[nodiscard]] bool running_in_this_thread() const noexcept;
 
-    /// Returns the index of the calling thread among the workers of this pool, a number below
+    /// Returns the index of the calling thread among the workers of this pool. The index is below
     /// max_thread_count(). Returns std::nullopt if the calling thread is not a worker of this pool. No two
     /// threads have the same index at the same time, so a program can use the index to select the data of a
     /// worker.
@@ -295,7 +296,7 @@ public:
     ///   .        The thread sleeps because it has no tasks.
     ///   -        The thread stands by.
     ///   p        The thread has a task that waits for resume().
-    ///   (blank)  The thread has ended. Another thread may get its index.
+    ///   (blank)  The thread has ended. Another thread may get the same index.
     ///
     /// The length of the text is the largest number of threads that the pool has ever had at once. Throws
     /// std::bad_alloc. live_view uses this function.
@@ -338,8 +339,8 @@ private:
 };
 
 /// An executor is a small handle of a pool and a priority. An executor is cheap to copy. Two executors are
-/// equal if both have the same pool and the same priority. The operations of an executor are those of
-/// task_sink. An executor must not be used after its pool is destroyed.
+/// equal if both have the same pool and the same priority. An executor has the operations of task_sink. An
+/// executor must not be used after its pool is destroyed.
 class thread_pool::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] thread_pool& context() const noexcept { return *pool_; }

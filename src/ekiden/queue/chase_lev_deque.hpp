@@ -151,7 +151,7 @@ private:
     using slots = typename circular_array<T>::slots;
 
     [[nodiscard]] static std::int64_t size(std::uint64_t top, std::uint64_t bottom) noexcept {
-        return static_cast<std::int64_t>(bottom - top); // may be -1 during a pop; is correct if indices wrap
+        return static_cast<std::int64_t>(bottom - top); // the size can be -1 during a pop; indices may wrap
     }
 
     // Returns whether `company`, a value of company_, is odd. The value is odd while the owner uses full

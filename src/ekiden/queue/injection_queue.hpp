@@ -75,7 +75,7 @@ public:
 
     /// Creates a queue without rings. Each push reads `gate`. The push refuses its task if a bit is set both
     /// in `gate` and in the argument `refused` of the push. `capacity` is the size of a new ring, a power of
-    /// two. `first_index` and `rings` exist for tests. Throws std::bad_alloc.
+    /// two. Only tests pass `first_index` and `rings`. Throws std::bad_alloc.
     explicit injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity = 256,
                              std::uint64_t first_index = 0, unsigned rings = most_rings);
 

@@ -1,7 +1,8 @@
 /// A queue with any number of producers, and one consumer at a time. The queue also records whether it has a
 /// consumer.
 ///
-/// Part: queue. Used by: execution, loop. The consumer is the drain of a strand, or the thread of a loop.
+/// Part: queue. Used by: execution, loop. The consumer is the thread that runs the tasks of a strand or of a
+/// loop.
 ///
 /// The algorithm is modeled on Vyukov's intrusive multi-producer queue, but needs no stub node. A producer
 /// that finds the queue empty stores its task in `oldest_`, where the consumer begins. So the list contains
@@ -121,11 +122,12 @@ public:
     [[nodiscard]] bool is_idle() const noexcept { return newest_.load(sys::relaxed) == idle; }
 
 private:
-    // newest_    meaning                                                         set by
-    // idle       the queue is empty and has no consumer                          try_rest
-    // drained    the queue is empty and has a consumer                           take, try_begin
-    // ended      no thread pushes any more                                       end
-    // a task     this task is the newest, and there is or will be a consumer     push
+    // The values of newest_:
+    //  * idle: the queue is empty and has no consumer. try_rest() sets this value.
+    //  * drained: the queue is empty and has a consumer. take() and try_begin() set this value.
+    //  * ended: no thread pushes any more. end() sets this value.
+    //  * a pointer to the newest task: there is a consumer, or there will be one soon. push() sets this
+    //    value.
     static constexpr std::uintptr_t idle = 0;
     static constexpr std::uintptr_t drained = 1;
     static constexpr std::uintptr_t ended = 2;

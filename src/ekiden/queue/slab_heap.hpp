@@ -39,9 +39,10 @@ inline constexpr const char* freed_twice = "the memory of a task was freed twice
 /// thread must return the slab. For this reason, the caller passes the size class to the functions, and the
 /// header does not contain the size class.
 ///
-/// bit of freed_   meaning                                            set by               cleared by
-/// 0 (detached)    the owner has no pointer to this slab              owner                the owner
-/// 1 to 63         the node of this unit has been freed               the freeing thread   owner
+/// The bits of freed_:
+///  * Bit 0 (`detached`) is set while the owner has no pointer to this slab. The owner sets and clears it.
+///  * Bit i, from 1 to 63, is set if the node that starts at unit i has been freed. The freeing thread sets
+///    this bit, and the owner clears it.
 class alignas(unit) slab {
 public:
     static constexpr std::uint64_t detached = 1;
@@ -145,8 +146,8 @@ public:
     [[nodiscard]] slab* new_slab(slab_heap& owner);
     void put(slab* empty) noexcept;
 
-    /// lock() is called before a fork(), and unlock() after the fork(). So in the child, the lists are
-    /// consistent and the lock is free.
+    /// lock() is called before a fork(), and unlock() is called after the fork(). So in the child, the lists
+    /// are consistent and the lock is free.
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
 

@@ -63,8 +63,8 @@ private:
         return word & ((std::uint64_t{1} << left_bits) - 1);
     }
 
-    // Contains two numbers: how many tasks are left, and how often the batch was filled. The second number
-    // ensures that word_ never has the same value twice.
+    // This word contains two numbers: how many tasks are left, and how often the batch was filled. The second
+    // number ensures that word_ never has the same value twice.
     sys::atomic<std::uint64_t> word_{0};
     std::array<sys::atomic<task*>, most> slots_{};
 };

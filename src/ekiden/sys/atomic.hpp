@@ -25,7 +25,7 @@ inline constexpr memory_order seq_cst = std::memory_order_seq_cst;
 } // namespace ekiden::inline EKIDEN_ABI::sys
 
 #if defined(EKIDEN_CHECKING)
-#include <check/engine/atomic.hpp> // atomic, cell, fence of the model checker
+#include <check/engine/atomic.hpp> // contains atomic, cell and fence of the model checker
 #else
 
 namespace ekiden::inline EKIDEN_ABI::sys {

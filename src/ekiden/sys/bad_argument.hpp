@@ -18,7 +18,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, std::string_view value,
                                   std::string_view allowed);
 
-/// Throws the same exception if the refused value is a number.
+/// An overload for values that are numbers. Throws the same exception.
 template <std::integral Number>
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, Number value,
                                   std::string_view allowed) {

@@ -37,10 +37,10 @@ public:
     }
 
 private:
-    // word_      meaning                                          set by
-    // free       no thread holds the lock                         unlock
-    // held       a thread holds the lock, and no thread sleeps    lock
-    // contended  a thread holds the lock, and others may sleep    lock
+    // The values of word_:
+    //  * free: no thread holds the lock. unlock() sets this value.
+    //  * held: a thread holds the lock, and no thread sleeps. lock() and try_lock() set this value.
+    //  * contended: a thread holds the lock, and other threads may sleep. lock() sets this value.
     static constexpr std::uint32_t free = 0;
     static constexpr std::uint32_t held = 1;
     static constexpr std::uint32_t contended = 2;

@@ -28,8 +28,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 enum class hold : std::uint8_t {
     alone,        ///< the thread holds the lock exclusively, after a call that cannot fail
     alone_tried,  ///< the thread holds the lock exclusively, after a call that can give up
-    shared,       ///< the thread shares the lock, after a call that cannot fail
-    shared_tried, ///< the thread shares the lock, after a call that can give up
+    shared,       ///< the thread holds the lock in shared mode, after a call that cannot fail
+    shared_tried, ///< the thread holds the lock in shared mode, after a call that can give up
 };
 
 #if defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS)

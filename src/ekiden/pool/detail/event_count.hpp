@@ -108,11 +108,11 @@ public:
     }
 
 private:
-    // word        meaning                                       set by
-    // awake       the worker runs                               the worker
-    // idle        the worker sleeps or is about to sleep        prepare_wait
-    // notified    the worker was woken with the token           wake_one
-    // signalled   the worker was woken without the token        signal
+    // The values of `word`:
+    //  * awake: the worker runs. The worker itself sets this value.
+    //  * idle: the worker sleeps or is about to sleep. prepare_wait() sets this value.
+    //  * notified: the worker was woken with the token. wake_one() sets this value.
+    //  * signalled: the worker was woken without the token. signal() sets this value.
     enum : std::uint32_t { awake, idle, notified, signalled };
 
     struct alignas(sys::isolation) sleeper {

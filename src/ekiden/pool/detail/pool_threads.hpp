@@ -35,7 +35,7 @@ public:
     /// Starts the first base() threads. Throws std::system_error if a thread cannot be started. In this case,
     /// the threads that have already started continue to run.
     void start();
-    /// Called by any thread after the pool has stopped. Hires the threads that stand by, so that these
+    /// Called by any thread after the pool has stopped. Wakes the threads that stand by, so that these
     /// threads can end. No thread is hired after this call.
     void stop() noexcept;
     /// Waits until all threads have ended. Only one thread at a time may call join(), and only after stop().
@@ -56,8 +56,8 @@ public:
 
     // ---- called by the worker's own thread
 
-    /// Records that the worker `who` is about to block on `what`. Hires another thread if too few threads are
-    /// at work.
+    /// Records that the worker `who` is about to block on `what`. Wakes or starts another thread if too few
+    /// threads are at work.
     void block(worker& who, const char* what) noexcept;
     void unblock(worker& who) noexcept;
 
@@ -66,8 +66,8 @@ public:
     [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base_; }
     /// Returns whether more than base() threads are at work and awake. The result is a hint.
     [[nodiscard]] bool is_crowded() const noexcept;
-    /// Waits until the worker `who` is hired. Returns false if `who` was not hired for the time keep_alive().
-    /// After a false result, the calling thread must end, and must no longer use the worker.
+    /// Waits until another thread hires the worker `who`. Returns false if `who` was not hired for the time
+    /// keep_alive(). After a false result, the calling thread must end, and must no longer use the worker.
     [[nodiscard]] bool stand_by(worker& who) noexcept;
     /// Called by the thread of a worker after a long sleep. Returns true if the pool has enough other
     /// threads. After a true result, the calling thread must end, and must no longer use the worker.

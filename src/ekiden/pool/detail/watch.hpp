@@ -30,10 +30,10 @@ public:
     void wake() noexcept;
 
 private:
-    // word_      meaning                            set by
-    // checking   the watch checks at intervals      wake
-    // asleep     the watch and all workers sleep    the watch
-    // leaving    the pool ends                      ~watch
+    // The values of word_:
+    //  * checking: the watch checks the workers at intervals. wake() and the watch set this value.
+    //  * asleep: the watch and all workers sleep. The watch sets this value.
+    //  * leaving: the pool ends. The destructor of the watch sets this value.
     enum : std::uint32_t { checking, asleep, leaving };
 
     void run() noexcept;
