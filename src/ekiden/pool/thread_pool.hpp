@@ -1,7 +1,8 @@
 /// A pool of threads that runs tasks. Workers steal tasks from each other. Threads outside the pool post
 /// tasks into rings.
 ///
-/// Part: pool. Used by: programs. The implementation is in the private headers scheduler.hpp and worker.hpp.
+/// Part: pool. Used by: programs, async, fork. The implementation is in the private headers scheduler.hpp and
+/// worker.hpp.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>

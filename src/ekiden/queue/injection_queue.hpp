@@ -1,7 +1,7 @@
 /// The queue for tasks from outside a pool. Many producer threads push tasks into the rings of the queue, and
 /// many workers take the tasks.
 ///
-/// Part: queue. Used by: pool, loop. A pool has one injection queue for each priority.
+/// Part: queue. Used by: pool. A pool has one injection queue for each priority.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>

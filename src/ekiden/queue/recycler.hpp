@@ -1,7 +1,7 @@
 /// Memory for tasks and coroutine frames. A task uses a reusable node of 64, 128 or 256 bytes. A coroutine
 /// frame can also use a node of 512 or 1024 bytes.
 ///
-/// Part: queue. Used by: task, future, execution, async.
+/// Part: queue. Used by: adapter, async, execution, future, lanes, loop, pool, queue, timer.
 ///
 /// Each thread has a heap of slabs. A slab is a block of 4 KiB, which is divided into nodes. A thread uses
 /// one slab after the other, and allocates the nodes of a slab in the order of their addresses. Any thread

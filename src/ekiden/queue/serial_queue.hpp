@@ -1,8 +1,8 @@
 /// A queue with any number of producers, and one consumer at a time. The queue also records whether it has a
 /// consumer.
 ///
-/// Part: queue. Used by: execution, loop. The consumer is the thread that runs the tasks of a strand or of a
-/// loop.
+/// Part: queue. Used by: execution, lanes, loop. The consumer is, for example, the thread that runs the tasks
+/// of a strand or of a loop.
 ///
 /// The algorithm is modeled on Vyukov's intrusive multi-producer queue, but needs no stub node. A producer
 /// that finds the queue empty stores its task in `oldest_`, where the consumer begins. So the list contains

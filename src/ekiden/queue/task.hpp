@@ -1,7 +1,7 @@
 /// The unit that queues contain: a function pointer, one word for the queue, and a callable in the same cache
 /// line.
 ///
-/// Part: queue. Used by: queue, pool, execution.
+/// Part: queue. Used by: adapter, async, execution, fork, future, lanes, loop, pool, queue, sim, timer.
 #pragma once
 
 #include <ekiden/queue/recycler.hpp>

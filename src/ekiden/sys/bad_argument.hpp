@@ -1,7 +1,7 @@
 /// The function that refuses an argument or option which is out of range. All parts of ekiden throw the same
 /// exception type, with the same form of message.
 ///
-/// Part: sys. Used by: all parts.
+/// Part: sys. Used by: lanes, loop, observe, pool, sim.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

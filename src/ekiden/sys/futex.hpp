@@ -1,6 +1,7 @@
 /// Functions that let a thread sleep while a 32-bit word has a given value.
 ///
-/// Part: sys. Used by: parker, queue, sync, future, pool.
+/// Part: sys. Used by: async, execution, future, loop, observe, pool, sync, timer, and in sys by lock and
+/// parker.
 ///
 /// On Linux, the functions use the futex system call. On other systems, the functions use a table of
 /// condition variables, keyed by address. Waits may return spuriously, so every caller checks its word in a

@@ -1,7 +1,7 @@
 /// A place for one thread to sleep. park() waits for a token and consumes it. unpark() leaves a token.
 ///
-/// Part: sys. Used by: sync, pool, future. Algorithm: a binary semaphore on one futex word, like LockSupport
-/// of the Java platform. An unpark() that comes before the park() is not lost.
+/// Part: sys. Used by: fork, loop, sim, sync, timer. Algorithm: a binary semaphore on one futex word, like
+/// LockSupport of the Java platform. An unpark() that comes before the park() is not lost.
 #pragma once
 
 #include <ekiden/sys/futex.hpp>

@@ -1,7 +1,7 @@
 /// A small random number generator for scheduling decisions, such as the choice of a victim. The generator is
 /// not suitable for cryptography.
 ///
-/// Part: sys. Used by: pool, queue. Algorithm: xorshift64* (Marsaglia 2003, Vigna 2016).
+/// Part: sys. Used by: pool, sim. Algorithm: xorshift64* (Marsaglia 2003, Vigna 2016).
 #pragma once
 
 #include <ekiden/sys/config.hpp>

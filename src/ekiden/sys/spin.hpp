@@ -1,6 +1,6 @@
 /// Spins for a short time before a sleep.
 ///
-/// Part: sys. Used by: future, pool, fork.
+/// Part: sys. Used by: async, fork, future, loop, pool.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>

@@ -1,6 +1,6 @@
 /// Starts, joins, names and places threads, runs actions when a thread ends, and stores data of each thread.
 ///
-/// Part: sys. Used by: pool, queue, sync.
+/// Part: sys. Used by: almost every part.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

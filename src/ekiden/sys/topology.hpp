@@ -1,6 +1,6 @@
 /// The processors that the process may use, and their NUMA nodes.
 ///
-/// Part: sys. Used by: pool, lab.
+/// Part: sys. Used by: lanes, loop, pool, lab.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

@@ -1,7 +1,7 @@
 /// How workers sleep, and how a thread that posts a task wakes a worker. sleep.md explains the protocol and
 /// its proof.
 ///
-/// Part: pool. Used by: pool. Workers call this class to sleep. The scheduler calls this class to wake
+/// Part: pool. Used by: pool, fork. Workers call this class to sleep. The scheduler calls this class to wake
 /// workers.
 ///
 /// The class is an event count. A worker announces its sleep, checks the queues again, and then sleeps. At
@@ -82,8 +82,8 @@ public:
     /// Any thread: calls signal() for each worker.
     void signal_all() noexcept;
 
-    /// Any thread: returns how many workers sleep or are about to sleep. The result is a hint, unless the
-    /// caller orders the call by a fence.
+    /// Any thread: returns how many workers sleep or are about to sleep. Without a fence before the call, the
+    /// result is only a hint.
     [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::relaxed) / one_waiting; }
 
     /// Any thread: returns whether an awake thread has the token. The result is a hint, like the result of

@@ -86,7 +86,7 @@ public:
     /// Returns whether the pool has most() threads, and all of them are blocked.
     [[nodiscard]] bool is_saturated() const noexcept;
 
-    /// Any thread: returns what the thread `index` does. Throws std::bad_alloc.
+    /// Any thread: returns what the thread with the index `index` does. Throws std::bad_alloc.
     [[nodiscard]] stalled_thread describe(unsigned index) const;
 
 private:

@@ -167,7 +167,7 @@ private:
     wait_circles circles_;
     event_count sleep_;
     std::optional<watch> watch_;
-    binary_semaphore joining_{1};         // the thread that has the permit ends the pool
+    binary_semaphore joining_{1};         // the thread that has the only permit ends the pool
     bool services_are_shut_down_ = false; // only the thread with the permit writes this member
 
     sys::atomic<std::uint32_t> idle_waiters_{0};

@@ -14,8 +14,8 @@ class task;
 /// source are pieces of running tasks, so they run even in a paused pool.
 class work_source {
 public:
-    /// Any thread: returns whether there may be work. The result is a hint, unless the caller orders the call
-    /// by a fence.
+    /// Any thread: returns whether there may be work. Without a fence before the call, the result is only a
+    /// hint.
     [[nodiscard]] virtual bool has_work() const noexcept = 0;
 
     /// Called by worker `w`. Returns a task that the worker must run at once, or null.
