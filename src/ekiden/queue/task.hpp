@@ -212,8 +212,8 @@ template <class F>
 }
 
 /// Makes a task in memory from `allocator`. The memory is freed before the callable is called. With a
-/// std::allocator, the memory comes from the recycler. Throws whatever the other make_task() throws, and
-/// whatever the allocator throws.
+/// std::allocator, the memory comes from the recycler. Throws whatever the other overload of make_task()
+/// throws, and whatever the allocator throws.
 template <class F, class Allocator>
 [[nodiscard]] task* make_task(F&& f, const Allocator& allocator, const char* where) {
     if constexpr (is_std_allocator<Allocator>) {

@@ -58,8 +58,8 @@ template <class Rep, class Period>
         return std::chrono::ceil<clock::duration>(wide);
 }
 
-/// Returns the time from `from` to `to`, which belong to the same clock. The result is clamped like the
-/// result of bounded().
+/// Returns the time from `from` to `to`. Both time points belong to the same clock. The result is clamped
+/// like the result of bounded().
 template <class Clock, class From, class To>
 [[nodiscard]] clock::duration time_between(const std::chrono::time_point<Clock, From>& from,
                                            const std::chrono::time_point<Clock, To>& to) noexcept {

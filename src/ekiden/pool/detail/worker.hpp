@@ -191,7 +191,7 @@ private:
     sys::atomic<snapshot::state> is_{snapshot::state::busy};
     sys::atomic<const task*> awaited_{nullptr};
     sys::atomic<task::function> awaited_type_{nullptr};
-    sys::atomic<const char*> blocked_on_{nullptr}; // The text is never freed, because readers may be late.
+    sys::atomic<const char*> blocked_on_{nullptr}; // The text is never freed: a reader may still use it.
     const char* last_blocked_on_ = "";
     sys::atomic<std::uint64_t> since_ns_{0};
     static constexpr std::size_t most_shown = 8;
