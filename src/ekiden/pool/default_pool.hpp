@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The default pool is never destroyed, so it works until the end of the program. Tasks that are still queued
 /// at the end of the program are lost. In the child of a fork(), the first call starts a new pool.
 ///
-/// Throws like the constructor of thread_pool. After a call that has thrown, a later call tries again.
+/// Throws like the constructor of thread_pool. If a call throws, the next call tries again to start the pool.
 /// Thread-safe.
 [[nodiscard]] thread_pool& default_pool();
 

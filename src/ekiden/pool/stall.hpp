@@ -14,7 +14,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A waiting thread of a pool.
 struct stalled_thread {
-    unsigned index = 0; ///< the index of the worker, as in the thread's name
+    unsigned index = 0; ///< the index of the worker, which is also in the thread's name
     std::string task;   ///< The type of the task that the thread runs.
     /// The type of the task whose result the thread awaits, or the text of the thread's blocking_region.
     std::string waits_for;

@@ -1,7 +1,8 @@
 /// A pool of threads that runs tasks. Workers steal tasks from each other. Threads outside the pool post
 /// tasks into rings.
 ///
-/// Part: pool. Used by: programs. The implementation is in the private headers scheduler.hpp and worker.hpp.
+/// Part: pool. Used by: programs, async, fork. The implementation is in the private headers scheduler.hpp and
+/// worker.hpp.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -44,53 +45,53 @@ struct thread_pool_options {
     /// The largest accepted spin_time.
     static constexpr std::chrono::microseconds longest_spin = std::chrono::seconds(10);
 
-    unsigned threads = 0;                          ///< The number of workers. 0: one per usable processor.
+    unsigned threads = 0;                          ///< how many workers; 0 means one per usable processor
     std::string name = "ekiden";                   ///< the threads are named name-0, name-1 and so on
-    ekiden::placement placement = placement::none; ///< A hint: it is no error if the system refuses.
+    ekiden::placement placement = placement::none; ///< A hint, which the system may refuse.
     /// The largest number of threads while some threads are blocked. A thread counts as blocked in a
     /// blocking_region. A thread also counts as blocked if the watch finds that the thread blocks outside of
-    /// a blocking_region. The value 0 stands for the number `threads`. See elastic.md.
+    /// a blocking_region. The value 0 means that the limit is `threads`. See elastic.md.
     unsigned max_threads = 0;
-    std::chrono::milliseconds keep_alive{10'000}; ///< How long a surplus thread waits before it ends.
+    std::chrono::milliseconds keep_alive{10'000}; ///< How long a surplus thread stays unused before it ends.
     /// The interval at which the pool checks for workers that block outside of a blocking_region. A separate
     /// thread, the watch, makes these checks. The pool has a watch if `max_threads` is above `threads`, or if
     /// `on_stall` is set. If the interval is 0, the pool has no watch and makes no checks.
     std::chrono::milliseconds watch_interval{10};
-    /// How long every idle worker searches for work before it sleeps. A searching worker uses its processor,
-    /// like a thread of OpenMP during the block time. Set this option if the program runs short parallel
-    /// loops in quick succession, because a wake-up takes longer than a short loop. With 0, only one worker
-    /// at a time searches, for 20 us.
+    /// How long every idle worker searches for work before it sleeps. A searching worker occupies its
+    /// processor, like an OpenMP thread that spins between two parallel regions. Set this option if the
+    /// program runs short parallel loops in quick succession, because a wake-up takes longer than a short
+    /// loop. With 0, only one worker at a time searches, and it gives up after 20 us.
     std::chrono::microseconds spin_time{0};
-    /// The handler for exceptions of tasks without a future. The worker calls the handler with the exception
-    /// and with the name of the callable's type. The handler must not throw. If the handler is empty, the
-    /// pool prints both arguments to standard error and calls std::terminate.
+    /// The handler for the exceptions that tasks without a future throw. The worker calls the handler with
+    /// the exception and with the name of the callable's type. The handler must not throw. If the handler is
+    /// empty, the pool prints both arguments to standard error and calls std::terminate.
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
-    /// The handler that is called once each time that the pool is found to make no progress. If the pool is
-    /// saturated, the watch calls the handler. If tasks wait for each other in a cycle, the worker whose wait
-    /// closes the cycle calls the handler. The handler must not throw, and must not wait for the pool. If the
-    /// handler is empty, the pool prints deadlocks to standard error.
+    /// The handler for a pool that makes no progress. The handler is called once each time the pool stops
+    /// making progress. If the pool is saturated, the watch calls the handler. If tasks wait for each other
+    /// in a cycle, the worker whose wait closes the cycle calls the handler. The handler must not throw, and
+    /// must not wait for the pool. If the handler is empty, the pool prints deadlocks to standard error.
     std::function<void(const stall_report&)> on_stall = {};
 };
 
-/// Counts of what the workers have done since the pool was started. The numbers are not a snapshot of one
+/// Counts what the workers have done since the pool was started. The numbers are not a snapshot of one
 /// moment, because they are read one after the other while the pool runs.
 struct thread_pool_metrics {
     unsigned threads = 0;              ///< the current number of threads
     unsigned peak_threads = 0;         ///< the largest number of threads so far
     unsigned threads_at_work = 0;      ///< threads that run a task or search for one
-    unsigned threads_blocked = 0;      ///< threads in a blocking_region, or found blocked by the watch
+    unsigned threads_blocked = 0;      ///< threads in a blocking_region, or which the watch has found blocked
     unsigned threads_standing_by = 0;  ///< surplus threads that sleep until other threads block
     bool is_saturated = false;         ///< true if there are `max_threads` threads, and all are blocked
-    std::uint64_t threads_refused = 0; ///< how often the system refused to replace a blocked thread
+    std::uint64_t threads_refused = 0; ///< how often the system refused to start a replacement thread
     std::uint64_t stalls = 0;          ///< the number of reports to thread_pool_options::on_stall
-    std::uint64_t tasks_run = 0;       ///< finished tasks, including canceled tasks and stolen calls
+    std::uint64_t tasks_run = 0;       ///< finished tasks, including canceled tasks and stolen forked calls
     std::uint64_t tasks_abandoned = 0; ///< tasks that stop() dropped
     std::uint64_t tasks_pending = 0;   ///< tasks that are currently queued or running
     std::uint64_t stolen = 0;          ///< tasks taken from another worker's deque
     std::uint64_t injected = 0;        ///< tasks taken from the injection queues
     std::uint64_t parks = 0;           ///< how often a worker went to sleep
     std::uint64_t wakes = 0;           ///< how often a worker was woken for work
-    histogram_snapshot queue_delay;    ///< the time in a queue, in ns, for every 64th task of a producer
+    histogram_snapshot queue_delay;    ///< how long every 64th task of a producer was queued, in ns
 };
 
 /// A pool of threads that runs tasks.
@@ -102,23 +103,24 @@ struct thread_pool_metrics {
 /// these tasks begin in the order of the posts. In a pool with several workers, these tasks begin roughly
 /// oldest first, and the exact order is not specified. Use a strand or lanes for a strict order. In a pool
 /// with W workers, a task can be overtaken by at most 2^14 * W * W later tasks of the same thread. While a
-/// worker is idle, no task waits behind a running or blocked task. A call of pause() can change the order: a
-/// worker that waits for a result may put a task back, and later tasks may begin before that task.
+/// worker is idle, no task waits behind a running or blocked task. A call of pause() can change the order,
+/// because a worker that waits for a result may put a task back, and later tasks may begin before that task.
 ///
-/// A worker takes its own posted tasks newest first. Other workers steal these tasks oldest first. If a
-/// worker calls post_last(), the new task is queued behind the tasks that already wait.
+/// A worker takes the newest of its own posted tasks first. Other workers steal the oldest of these tasks
+/// first. If a worker calls post_last(), the new task is queued behind the tasks that already wait.
 ///
 /// Services: when no task is left, join() shuts down the services of the pool. After that, join() ends the
 /// threads.
 ///
-/// fork(): in the child, the pool has no workers, and no call waits. A call that posts or waits throws
-/// std::system_error(operation_not_permitted). pause(), resume(), stop() and the destructor do nothing in the
-/// child. metrics() returns what the forking thread could see. The child can create new pools. A task may
-/// call fork() if the child ends with exec or _exit. If the child returns from the task, the library prints a
-/// message and aborts the child.
+/// fork(): in the child of a fork(), the pool has no workers, and no member function waits. In the child,
+/// each function that would post or wait throws std::system_error(operation_not_permitted). pause(),
+/// resume(), stop() and the destructor do nothing in the child. In the child, metrics() returns the numbers
+/// that were visible to the forking thread. The child can create new pools. A task may call fork() if the
+/// child ends with exec or _exit. If the child returns from the task, the library prints a message and aborts
+/// the child.
 ///
-/// Thread safety: any thread may call all members concurrently, including the workers. The destructor is the
-/// only exception. Ordering: everything that the caller did before a post is visible to the task.
+/// Thread safety: all threads, including the workers, may call all members concurrently, except the
+/// destructor. Ordering: everything that the caller did before a post is visible to the task.
 class thread_pool : public execution_context {
 public:
     using options = thread_pool_options;
@@ -133,10 +135,10 @@ public:
         requires(!std::same_as<Number, bool>)
     explicit thread_pool(Number threads) : thread_pool(options{.threads = checked_number(threads)}) {}
     /// Calls join(). The destructor must not run in a thread of this pool, because that thread cannot wait
-    /// for its own end. So the pool must not be destroyed by a task, by a coroutine or its frame, by a
-    /// thread_local object of a worker, or by a handler in the options. If the destructor does run in a
-    /// thread of the pool, it terminates the program with a message that names the place and the remedy. A
-    /// thread of the pool may call stop() instead.
+    /// for its own end. So the pool must not be destroyed by a task, a coroutine, an object in the frame of a
+    /// coroutine, a thread_local object of a worker, or a handler in the options. If the destructor does run
+    /// in a thread of the pool, it terminates the program with a message that names the place and the remedy.
+    /// A thread of the pool may call stop() instead.
     ~thread_pool() override;
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
@@ -172,9 +174,9 @@ public:
     template <class F, class... Args>
     auto submit(priority level, F&& f, Args&&... args);
 
-    /// Submits `f` like submit(f). If a stop is requested while the task is queued, the task is canceled, as
-    /// by future::cancel(). `f` may have the token as its parameter, and can then check for later stop
-    /// requests.
+    /// Submits `f` like submit(f). A stop request that comes while the task is queued cancels the task, like
+    /// future::cancel(). `f` may have a parameter of type std::stop_token, so that `f` can check for later
+    /// stop requests.
     template <class F>
     auto submit(std::stop_token token, F&& f);
 
@@ -185,10 +187,11 @@ public:
     template <class F>
     bool post_bulk(std::size_t n, F&& f);
 
-    /// Waits until no task is queued or running. When the function returns, every task that was accepted
-    /// before the call has completed, and so has every task that these tasks posted. The effects of these
-    /// tasks are visible to the caller. The function does not wait for outstanding work (see executor_type).
-    /// Throws std::system_error(resource_deadlock_would_occur) in a worker of this pool.
+    /// Waits until no task is queued or running. When the function returns, all tasks that were accepted
+    /// before the call have completed. All tasks that these tasks posted have also completed. The effects of
+    /// all these tasks are visible to the caller. The function does not wait for outstanding work (see
+    /// executor_type). Throws std::system_error(resource_deadlock_would_occur) if a worker of this pool calls
+    /// the function.
     void wait_idle();
     /// Waits like wait_idle(), but gives up when `limit` is reached. Returns true if the pool was idle. If
     /// the wait gives up, it has had no effect on the pool. Throws like wait_idle().
@@ -209,11 +212,11 @@ public:
 
     /// Pauses the pool. A task that is posted after pause() has returned does not begin before resume(). A
     /// task that was posted earlier may still begin if a worker was about to take it. Running tasks continue,
-    /// even after they have waited for a result. The calls that running tasks fork are also run. pause() has
-    /// no effect after a call of join() or stop() has begun.
+    /// even after they have waited for a result. The pool also runs the calls that running tasks fork.
+    /// pause() has no effect after a call of join() or stop() has begun.
     void pause() noexcept;
-    /// Ends the pause, so that tasks begin again. Everything that the caller did before is visible to the
-    /// tasks that begin after resume().
+    /// Ends the pause, so that tasks can begin again. Everything that the caller did before resume() is
+    /// visible to the tasks that begin after resume().
     void resume() noexcept;
 
     /// Closes the pool and abandons the queued tasks. Abandoned tasks are destroyed without running, and
@@ -241,14 +244,15 @@ public:
     /// this last step, the call waits for the destructors of services and of the workers' thread_local
     /// objects, even if they run longer than the limit allows.
     ///
-    /// If the call gives up, it returns false, and the pool remains in the state of being joined. Even a call
-    /// whose limit was already reached puts the pool into this state. In the state of being joined:
+    /// If the call gives up, it returns false, and the pool remains in the state of being joined. A call of
+    /// join() puts the pool into this state even if the limit was already reached before the call. In the
+    /// state of being joined:
     ///  * the pool is not paused, and pause() has no effect;
     ///  * the pool refuses tasks from outside, unless work is outstanding;
     ///  * the pool accepts tasks from its own workers, and runs all accepted tasks;
     ///  * the threads and services of the pool remain, even while the pool is idle.
     ///
-    /// Another call of join() continues to wait, with or without a limit. stop() abandons the queued tasks,
+    /// Another call of join(), with or without a limit, continues the wait. stop() abandons the queued tasks,
     /// so that a later join() waits only for the running tasks. The destructor calls join() without a limit.
     [[nodiscard]] bool join(const wait_limit& limit);
     /// Joins the pool like join(limit), but gives up at a stop request.
@@ -276,9 +280,9 @@ public:
     /// Returns whether the calling thread is a worker of this pool.
     [[nodiscard]] bool running_in_this_thread() const noexcept;
 
-    /// Returns the index of the calling thread among the workers of this pool, a number below
+    /// Returns the index of the calling thread among the workers of this pool. The index is below
     /// max_thread_count(). Returns std::nullopt if the calling thread is not a worker of this pool. No two
-    /// threads have the same index at the same time, so a program can use the index to select data of one
+    /// threads have the same index at the same time, so a program can use the index to select the data of a
     /// worker.
     [[nodiscard]] std::optional<unsigned> this_worker_index() const noexcept;
 
@@ -293,16 +297,17 @@ public:
     ///   .        The thread sleeps because it has no tasks.
     ///   -        The thread stands by.
     ///   p        The thread has a task that waits for resume().
-    ///   (blank)  The thread has ended. Another thread may get its index.
+    ///   (blank)  The thread has ended. Another thread may get the same index.
     ///
     /// The length of the text is the largest number of threads that the pool has ever had at once. Throws
     /// std::bad_alloc. live_view uses this function.
     [[nodiscard]] std::string activity() const;
 
-    /// Writes a report to the file descriptor `file`. Call it when a program hangs. For each worker, the
-    /// report says what the worker does, what it waits for, and for how long. If a worker waits for another
-    /// worker, the report names the other worker. The report also shows the tasks that wait for each other in
-    /// a cycle. The function samples all workers twice, 50 ms apart, to find the workers that make progress.
+    /// Writes a report to the file descriptor `file`. Call this function when a program hangs. For each
+    /// worker, the report says what the worker does, what it waits for, and for how long. If a worker waits
+    /// for another worker, the report names the other worker. The report also shows the tasks that wait for
+    /// each other in a cycle. The function samples all workers twice, 50 ms apart, to find the workers that
+    /// make progress.
     ///
     /// Any thread and any signal handler may call this function, even while the pool makes no progress. The
     /// function acquires no lock, allocates no memory, and calls no function of the program. The pool must
@@ -334,8 +339,8 @@ private:
     std::unique_ptr<scheduler> scheduler_;
 };
 
-/// An executor: a small handle of a pool and a priority, which is cheap to copy. Two executors are equal if
-/// both have the same pool and the same priority. The operations of an executor are those of task_sink. An
+/// An executor is a small handle of a pool and a priority. An executor is cheap to copy. Two executors are
+/// equal if both have the same pool and the same priority. An executor has the operations of task_sink. An
 /// executor must not be used after its pool is destroyed.
 class thread_pool::executor_type : public task_sink<executor_type> {
 public:
@@ -344,10 +349,10 @@ public:
     [[nodiscard]] priority level() const noexcept { return level_; }
     friend bool operator==(const executor_type&, const executor_type&) = default;
 
-    /// Announces outstanding work: work elsewhere that will post its completion to the pool. join() waits
-    /// until on_work_finished() has been called as often as on_work_started(). At most 2^30 - 1 pieces of
-    /// work may be outstanding at a time. The pool may be destroyed as soon as no work is outstanding, even
-    /// if on_work_finished() has not returned yet.
+    /// Announces outstanding work. Outstanding work runs outside of the pool and posts its completion to the
+    /// pool. join() waits until on_work_finished() has been called as often as on_work_started(). At most
+    /// 2^30 - 1 pieces of work may be outstanding at a time. The pool may be destroyed as soon as no work is
+    /// outstanding, even if on_work_finished() has not returned yet.
     void on_work_started() const noexcept { pool_->work_started(); }
     void on_work_finished() const noexcept { pool_->work_finished(); }
 

@@ -1,25 +1,25 @@
-/// A work-stealing deque. One owner pushes and pops elements at the bottom. Thieves steal elements from the
-/// top.
+/// A work-stealing deque. The owner thread pushes and pops elements at the bottom. Other threads steal
+/// elements from the top.
 ///
 /// Part: queue. Used by: pool. Each worker has one deque.
 ///
-/// Algorithm: Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005). The orderings come from Lê
-/// et al., "Correct and Efficient Work-Stealing for Weak Memory Models" (PPoPP 2013), with the following
+/// Algorithm: Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005). The memory orders come from
+/// Lê et al., "Correct and Efficient Work-Stealing for Weak Memory Models" (PPoPP 2013), with the following
 /// differences.
 ///
-/// In most pushes and pops, the owner executes no fence instruction, because the fence between its claim and
-/// its load of `top` is asymmetric. The thief executes the heavy fence instead.
+/// The fence between the owner's claim and the owner's load of `top` is asymmetric. So in most pushes and
+/// pops, the owner executes no fence instruction. The thief executes a heavy fence instead.
 ///
 /// Stores have release order. There is no stand-alone release fence, because ThreadSanitizer does not
-/// understand fences. Claims are not seq_cst. The fences on both sides order the loads, and a
-/// read-modify-write of `top` decides which thread gets an element.
+/// understand fences. The compare-exchange that claims an element is not seq_cst. Fences of the owner and of
+/// the thief order the loads, and a read-modify-write of `top` decides which thread gets an element.
 ///
-/// The owner has a copy of an earlier value of `top`. A push reads `top` itself only when the array seems
-/// full.
+/// The owner has a copy of an earlier value of `top`. A push reads the current value of `top` only when the
+/// array seems full.
 ///
 /// After the owner has noticed a theft, the owner is in contended mode for some pops. (The code calls this
 /// mode "company".) In contended mode, the owner uses full fences. Thieves can see whether the owner is in
-/// contended mode. If it is, a thief needs no system call.
+/// contended mode. While the owner is in contended mode, a thief needs no system call.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
@@ -62,7 +62,8 @@ public:
         std::uint64_t bottom = bottom_.load(sys::relaxed);
         if (size(top_.load(sys::relaxed), bottom) <= 0) return nullptr;
         --bottom;
-        // [CL1] Release: as in push(), because a thief may acquire this value of bottom_.
+        // [CL1] Release: publishes the elements like the store in push(), because a thief may acquire this
+        // value of bottom_.
         bottom_.store(bottom, sys::release);
         // [CL2] Orders the claim above before the load of top_. Pairs with the fence in steal(). Either a
         // thief sees the claim, or the owner sees that the thief has advanced top_.
@@ -76,7 +77,7 @@ public:
         if (size(top, bottom) > 0 || EKIDEN_MUTANT(deque_pop_forgets_the_last_item))
             return array_.current()->at(bottom).load(sys::relaxed);
         T* element = nullptr;
-        if (top == bottom) { // the last element: the exchange of top_ decides which thread gets it
+        if (top == bottom) { // the exchange of top_ decides which thread gets the last element
             element = array_.current()->at(bottom).load(sys::relaxed);
             // [CL3] All claims are read-modify-writes of top_, so exactly one claim takes the element. [CL4]
             // The exchange also continues the release sequences of the earlier claims.
@@ -97,26 +98,27 @@ public:
         std::uint64_t top = top_.load(sys::relaxed); // if this value is old, the claim fails
         if (size(top, bottom_.load(sys::relaxed)) <= 0) return nullptr;
         T* const element = array_.current()->at(top).load(sys::relaxed);
-        // The owner claims the element like a thief, but without a fence, because the owner knows its own
-        // bottom_.
+        // The owner claims the element like a thief. Unlike a thief, the owner needs no fence, because only
+        // the owner changes bottom_.
         if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed)) return nullptr;
         ++own_top_;
         return element;
     }
 
     /// Any thread: takes the oldest element. Returns null if the deque is empty, or if another thread takes
-    /// the element first. If the owner is not in contended mode, the call costs a heavy fence. So callers
+    /// the element first. If the owner is not in contended mode, the call executes a heavy fence. So callers
     /// check maybe_filled() first.
     [[nodiscard]] T* steal() noexcept {
-        // [CL5] Acquire: sees the claims that the owner made with a light fence before the owner entered
-        // contended mode. Pairs with the releases in meet_thieves() and fence_in_company().
+        // [CL5] Acquire: sees the claims that the owner made with light fences before it entered contended
+        // mode. Pairs with the releases in meet_thieves() and fence_in_company().
         const std::uint64_t company = company_.load(sys::acquire);
         std::uint64_t top = top_.load(sys::acquire);
         std::uint64_t bottom = 0;
         bool is_ordered = is_in_company(company);
         if (is_ordered) {
             // [CL2] Orders the load of top_ before the load of bottom_. [CL6] Orders the load of top_ before
-            // the second load of company_. The fence in fence_in_company() is the other side of both pairs.
+            // the second load of company_. The fence pairs in both cases with the fence in
+            // fence_in_company().
             sys::fence(sys::seq_cst);
             bottom = bottom_.load(sys::acquire); // [CL1] Acquire: pairs with the release in push().
             is_ordered = company_.load(sys::relaxed) == company || EKIDEN_MUTANT(deque_steal_trusts_company);
@@ -128,10 +130,10 @@ public:
             bottom = bottom_.load(sys::acquire); // [CL1] Acquire: pairs with the release in push().
         }
         if (size(top, bottom) <= 0) return nullptr;
-        // The owner may overwrite the slot during this load. Then top_ has changed, and the claim below
-        // fails.
+        // The owner may overwrite the slot during this load. In this case, top_ has changed, and the claim
+        // below fails.
         T* const element = array_.current_for_reader()->at(top).load(sys::relaxed);
-        // [CL4] Release: the read of the slot comes before the claim. Pairs with the acquire in make_room().
+        // [CL4] Release: orders the read of the slot before the claim. Pairs with the acquire in make_room().
         // [CL3]
         if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(deque_steal_ignores_others))
@@ -149,26 +151,26 @@ private:
     using slots = typename circular_array<T>::slots;
 
     [[nodiscard]] static std::int64_t size(std::uint64_t top, std::uint64_t bottom) noexcept {
-        return static_cast<std::int64_t>(bottom - top); // correct even if indices wrap; -1 during a pop
+        return static_cast<std::int64_t>(bottom - top); // the size can be -1 during a pop; indices may wrap
     }
 
     // Returns whether `company`, a value of company_, is odd. The value is odd while the owner uses full
     // fences. It never repeats.
     [[nodiscard]] static bool is_in_company(std::uint64_t company) noexcept { return (company & 1) != 0; }
 
-    /// Owner: executes the fence of a pop in contended mode. If the next pop uses a light fence again, first
-    /// announces that the owner leaves contended mode.
+    /// Owner: executes the full fence of a pop in contended mode. If the owner leaves contended mode after
+    /// this pop, first announces this to the thieves.
     void fence_in_company() noexcept {
         if (--company_left_ == 0) {
-            // [CL5] Release: the owner's loads of top_ come before this store. Pairs with the acquire in
+            // [CL5] Release: orders the owner's loads of top_ before this store. Pairs with the acquire in
             // steal().
             company_.store(company_.load(sys::relaxed) + 1, sys::release);
             if (EKIDEN_MUTANT(deque_company_ends_unfenced)) return;
         }
-        // [CL2] Full fence: pairs with the full fence and with the heavy fence in steal(). [CL6] Orders the
-        // announcement above before all claims with a light fence. Pairs with the full fence in steal().
-        // Either these claims see the thief's value of top_, or the thief sees that the owner has left
-        // contended mode.
+        // [CL2] This full fence pairs with the full fence and with the heavy fence in steal(). [CL6] The full
+        // fence orders the announcement above before all later claims with a light fence. Pairs with the full
+        // fence in steal(). Either the owner sees the thief's value of top_ at these claims, or the thief
+        // sees that the owner has left contended mode.
         if (!EKIDEN_MUTANT(deque_company_is_unfenced)) sys::fence(sys::seq_cst);
     }
 
@@ -182,8 +184,8 @@ private:
     }
 
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t bottom) {
-        // [CL4] Acquire: the thieves have finished reading the slots that are free now. Pairs with the
-        // release in steal().
+        // [CL4] Acquire: ensures that the thieves have finished reading the slots that are free now. Pairs
+        // with the release in steal().
         top_seen_ = top_.load(sys::acquire);
         if (bottom - top_seen_ < here->capacity() || EKIDEN_MUTANT(deque_never_grows)) return here;
         return array_.grow(top_seen_, bottom);
@@ -195,7 +197,7 @@ private:
     sys::atomic<std::uint64_t> company_{0};
     std::uint64_t top_seen_;
     std::uint64_t own_top_;     // the last value of top_ that the owner has seen
-    unsigned company_left_ = 0; // the number of further pops with a full fence
+    unsigned company_left_ = 0; // the number of pops that will still use a full fence
     circular_array<T> array_;
 };
 

@@ -14,9 +14,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Slots for pointers, which are addressed by a running index. There is one writer. Readers may still use an
-/// array after the writer has replaced it. A replaced array no longer changes, and is freed by the
-/// destructor. All replaced arrays together are smaller than the current array.
+/// Slots for pointers. An index selects the slot whose number is the index modulo the number of slots. Only
+/// one thread may write. Readers may still use an array after the writer has replaced it. A replaced array no
+/// longer changes, and is freed by the destructor. All replaced arrays together are smaller than the current
+/// array.
 template <class T>
 class circular_array {
 public:
@@ -38,13 +39,13 @@ public:
         current_.store(arrays_.back().get(), sys::relaxed);
     }
 
-    /// Writer: returns the array in use.
+    /// Writer: returns the current array.
     [[nodiscard]] slots* current() const noexcept { return current_.load(sys::relaxed); }
 
-    /// Any thread: returns the array in use. If the reader has loaded an index of the writer with acquire,
-    /// the array contains the element at this index.
+    /// Any thread: returns the current array. If the reader has loaded an index of the writer with acquire
+    /// order, the array contains the element at this index.
     [[nodiscard]] slots* current_for_reader() const noexcept {
-        return current_.load(sys::acquire); // [CA1] Pairs with the release in grow().
+        return current_.load(sys::acquire); // [CA1] Acquire: pairs with the release in grow().
     }
 
     /// Writer: replaces the array by an array of twice the size. Copies the elements with the indices [first,

@@ -10,7 +10,7 @@ namespace {
 /// other use different rings. The struct is trivial, so the number is valid until the last instruction of the
 /// thread.
 struct producer_number {
-    std::uint32_t plus_one; // 0: the thread has no number yet
+    std::uint32_t plus_one; // 0 means that the thread has no number yet
 };
 
 std::uint32_t number_of_this_thread() noexcept {

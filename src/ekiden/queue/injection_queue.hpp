@@ -1,7 +1,7 @@
-/// The queue for tasks from outside a pool. Many producer threads push tasks into its rings, and many workers
-/// take the tasks.
+/// The queue for tasks from outside a pool. Many producer threads push tasks into the rings of the queue, and
+/// many workers take the tasks.
 ///
-/// Part: queue. Used by: pool, loop. A pool has one such queue for each priority.
+/// Part: queue. Used by: pool. A pool has one injection queue for each priority.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
@@ -21,8 +21,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A ring with one producer at a time and any number of consumers. The ring grows, so a push never waits.
-/// Each element is taken exactly once. Consumers take the elements in the order of the pushes.
+/// A ring for one producer at a time and any number of consumers. The ring grows, so a push never waits. Each
+/// element is taken exactly once. Consumers take the elements in the order of the pushes.
 class injection_ring {
 public:
     /// Creates an empty ring. `first_index` is the index of the first element. Indices wrap around, so tests
@@ -33,8 +33,8 @@ public:
     /// throws has no effect.
     void push(task* element);
 
-    /// Any thread: takes the oldest elements, and returns their number. Takes at most `into.size()` elements,
-    /// and at most n / `share` + 1 if the ring has n elements.
+    /// Any thread: takes the oldest elements, and returns their number. If the ring has n elements, takes at
+    /// most n / `share` + 1 elements, and at most `into.size()` elements.
     [[nodiscard]] std::size_t take(std::span<task*> into, std::size_t share) noexcept;
 
     /// Any thread: returns false if the ring was empty a moment ago. The result is a hint, and the call
@@ -52,7 +52,8 @@ private:
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t tail);
 
     alignas(sys::isolation) sys::atomic<std::uint64_t> head_; // The index of the oldest element.
-    // The index of the next push. The producer writes this member and the following members.
+    // The index at which the next push stores its element. The producer writes this member and the following
+    // members.
     alignas(sys::isolation) sys::atomic<std::uint64_t> tail_;
     std::uint64_t head_seen_;
     circular_array<task> array_;
@@ -60,21 +61,21 @@ private:
 };
 
 /// A queue of tasks with any number of producers and consumers. Each producer thread has a number, which
-/// selects its ring. The thread pushes tasks into this ring under the ring's lock. Two threads share a ring
-/// if their numbers are equal modulo the number of rings. The tasks of one producer are taken in the order of
-/// its pushes.
+/// selects the ring of the thread. The thread pushes its tasks into this ring under the ring's lock. Two
+/// threads share a ring if their numbers are equal modulo the number of rings. The tasks of one producer are
+/// taken in the order in which the producer pushed them.
 ///
 /// All functions except the destructor are thread-safe. All tasks must have been taken before the queue is
 /// destroyed.
 class injection_queue {
 public:
-    /// The largest number of rings, and the default. If there are fewer producer threads than rings, the
-    /// locks of the rings are rarely contended.
+    /// The largest number of rings. This number is also the default. If there are fewer producer threads than
+    /// rings, the locks of the rings are rarely contended.
     static constexpr unsigned most_rings = std::numeric_limits<std::uint32_t>::digits;
 
-    /// Creates a queue without rings. Each push reads `gate`. If `gate` has one of the bits in the argument
-    /// `refused` of the push, the push refuses its task. `capacity` is the size of a new ring, a power of
-    /// two. `first_index` and `rings` exist for tests. Throws std::bad_alloc.
+    /// Creates a queue without rings. Each push reads `gate`. The push refuses its task if a bit is set both
+    /// in `gate` and in the argument `refused` of the push. `capacity` is the size of a new ring, a power of
+    /// two. Only tests pass `first_index` and `rings`. Throws std::bad_alloc.
     explicit injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity = 256,
                              std::uint64_t first_index = 0, unsigned rings = most_rings);
 
@@ -83,13 +84,13 @@ public:
     /// that push no longer uses the queue or the owner of the queue.
     template <class Then>
     [[nodiscard]] bool push(task* element, std::uint32_t refused, Then&& then) {
-        // Checks the gate before the lock: in the child of a fork(), the lock may be held by a thread that
-        // does not exist in the child.
+        // Checks the gate before the lock is acquired, because in the child of a fork(), the lock may be held
+        // by a thread that does not exist there.
         if (refuses(refused)) return false;
         producer_slot& here = slot_of_this_thread();
         const std::lock_guard guard(here.lock);
-        // [IQ1] Under the lock. Either quiesce() waits for this push, or this check sees that the gate is
-        // closed.
+        // [IQ1] This check is made under the lock. So either quiesce() waits for this push, or this check
+        // sees that the gate is closed.
         if (refuses(refused) && !EKIDEN_MUTANT(queue_push_trusts_its_first_check)) return false;
         ring_of(here).push(element);
         then();
@@ -99,7 +100,7 @@ public:
         return push(element, refused, [] {});
     }
 
-    /// Called after the gate was closed. Waits until each push that found the gate open has completed.
+    /// Called after the gate was closed. Waits until every push that has found the gate open has completed.
     void quiesce() noexcept;
 
     /// Takes the oldest tasks of one ring, like injection_ring::take(). Searches for a filled ring, beginning
@@ -121,7 +122,7 @@ public:
 private:
     struct alignas(sys::isolation) producer_slot {
         sys::slow_lock lock;                  // for producers
-        std::unique_ptr<injection_ring> ring; // the first push makes the ring, and no push replaces it
+        std::unique_ptr<injection_ring> ring; // the first push makes the ring; a ring is never replaced
     };
 
     [[nodiscard]] bool refuses(std::uint32_t refused) const noexcept {
@@ -135,7 +136,8 @@ private:
     }
     void make_ring(producer_slot& locked);
 
-    /// Calls `visit(ring)` for each ring until a call returns true. Begins with ring number `start`.
+    /// Calls `visit(ring)` for one ring after the other, until a call returns true. Begins with ring number
+    /// `start`.
     template <class Visit>
     bool visit_rings(std::size_t start, Visit visit) const noexcept {
         // [IQ2] Acquire: sees the rings that were made. Pairs with the release in make_ring().

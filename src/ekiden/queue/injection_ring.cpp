@@ -24,8 +24,8 @@ void injection_ring::push(task* element) {
 }
 
 injection_ring::slots* injection_ring::make_room(slots* here, std::uint64_t tail) {
-    // [IR2] Acquire: the consumers have finished reading the slots that are free now. Pairs with the release
-    // in take().
+    // [IR2] Acquire: ensures that the consumers have finished reading the slots that are free now. Pairs with
+    // the release in take().
     head_seen_ = head_.load(sys::acquire);
     if (tail - head_seen_ < here->capacity()) return here;
     return array_.grow(head_seen_, tail);
@@ -39,10 +39,10 @@ std::size_t injection_ring::take(std::span<task*> into, std::size_t share) noexc
         const auto count =
             std::min<std::uint64_t>(available / share + 1, std::min<std::uint64_t>(available, into.size()));
         slots* const here = array_.current_for_reader();
-        // The producer may overwrite the slots during these loads. Then head_ has changed, and the exchange
-        // below fails.
+        // The producer may overwrite the slots during these loads. In this case, head_ has changed, and the
+        // exchange below fails.
         for (std::uint64_t i = 0; i != count; ++i) into[i] = here->at(head + i).load(sys::relaxed);
-        // [IR2] Release: the reads of the slots come before the exchange. Pairs with the acquire in
+        // [IR2] Release: orders the reads of the slots before the exchange. Pairs with the acquire in
         // make_room(). [IR3] Release: publishes what this thread did before. Pairs with the acquires of later
         // calls of take().
         if (head_.compare_exchange_strong(head, head + count, sys::release, sys::acquire)

@@ -8,8 +8,8 @@
 namespace ekiden::inline EKIDEN_ABI::recycler {
 namespace {
 
-/// The depot of the process. It is never destroyed, because threads may free tasks while static objects are
-/// destroyed.
+/// The depot of the process. The depot is never destroyed, because threads may free tasks while static
+/// objects are destroyed.
 slab_depot& depot() noexcept {
     alignas(slab_depot) static constinit std::byte memory[sizeof(slab_depot)]{};
     static slab_depot& instance = *::new (memory) slab_depot;
@@ -21,11 +21,12 @@ slab_depot& depot() noexcept {
 [[maybe_unused]] const bool is_held_across_forks =
     sys::at_fork([] { depot().lock(); }, [] { depot().unlock(); }, [] { depot().unlock(); });
 
-/// The data of each thread. The struct is trivial, so a thread can use its data until its last instruction.
+/// The data of each thread. The struct is trivial, so a thread can use its data until the thread's last
+/// instruction.
 struct thread_cache {
     slab_heap* heap = nullptr;
     slab* freed_slab = nullptr; // the slab of the last freed node
-    std::uint64_t freed = 0;    // the bits of freed_slab that are not set in its header yet
+    std::uint64_t freed = 0;    // the bits that are not set yet in the header of freed_slab
     unsigned freed_class = 0;   // the size class of freed_slab
 };
 

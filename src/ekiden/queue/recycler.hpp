@@ -1,21 +1,22 @@
 /// Memory for tasks and coroutine frames. A task uses a reusable node of 64, 128 or 256 bytes. A coroutine
 /// frame can also use a node of 512 or 1024 bytes.
 ///
-/// Part: queue. Used by: task, future, execution, async.
+/// Part: queue. Used by: adapter, async, execution, future, lanes, loop, pool, queue, timer.
 ///
-/// Each thread has a heap of slabs. A slab has 4 KiB. A thread uses one slab after the other, and allocates
-/// the nodes of a slab in the order of their addresses. Any thread may free a node. To free a node, a thread
-/// sets the bit of the node in the header of the slab. A thread first collects the bits of several nodes of a
-/// slab, and then sets these bits in one atomic operation. When half of a slab has become free, the thread
-/// that freed the last node returns the slab to its heap.
+/// Each thread has a heap of slabs. A slab is a block of 4 KiB, which is divided into nodes. A thread uses
+/// one slab after the other, and allocates the nodes of a slab in the order of their addresses. Any thread
+/// may free a node. To free a node, a thread sets the bit of the node in the header of the slab. A thread
+/// first collects the bits of several nodes of a slab, and then sets these bits in one atomic operation. When
+/// half of a slab has become free, the thread that freed the last of these nodes returns the slab to the
+/// slab's heap.
 ///
 /// So consecutive allocations return neighboring nodes, even if different threads have freed these nodes. On
 /// average, a free costs less than one atomic operation. An allocation reads no memory that another core has
 /// written. The design is modeled on Leijen et al., "Mimalloc: Free List Sharding in Action" (2019), but uses
 /// bit masks instead of free lists.
 ///
-/// When a thread ends, another thread can get its heap. The slabs of the heap that have no live node go to a
-/// depot, which serves all threads. The depot returns no memory to the system.
+/// When a thread ends, another thread can get the heap of this thread. The slabs that have no node in use go
+/// to a depot, which serves all threads. The depot returns no memory to the system.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -31,15 +32,15 @@ namespace ekiden::inline EKIDEN_ABI {
 /// are destroyed.
 namespace recycler {
 
-/// The size of the largest recycled node for an object, in bytes. Memory for larger objects comes from
+/// The size in bytes of the largest recycled node for an object. Memory for larger objects comes from
 /// operator new.
 inline constexpr std::size_t max_node = 256;
-/// The size of the largest recycled node for a coroutine's frame, in bytes. A slab has room for 7 nodes of
-/// 512 bytes, or for 3 nodes of 1024 bytes.
+/// The size in bytes of the largest recycled node for a coroutine's frame. A slab has room for 7 nodes of 512
+/// bytes, or for 3 nodes of 1024 bytes.
 inline constexpr std::size_t max_frame = 1024;
 
-/// Returns the size class for `bytes`: the index of the smallest sufficient node size, from 0 to 4. `bytes`
-/// is at most max_frame.
+/// Returns the size class for an object of `bytes` bytes. The size class is the index, from 0 to 4, of the
+/// smallest node size that suffices. `bytes` must be at most max_frame.
 [[nodiscard]] constexpr unsigned size_class(std::size_t bytes) noexcept {
     return bytes <= 64 ? 0U : bytes <= 128 ? 1U : bytes <= 256 ? 2U : bytes <= 512 ? 3U : 4U;
 }
@@ -48,10 +49,10 @@ inline constexpr std::size_t max_frame = 1024;
 [[nodiscard]] void* allocate(unsigned size_class);
 
 /// Frees a node that allocate() has returned for the same size class. Everything before this call happens
-/// before the return of the allocate() that reuses the node.
+/// before the return of the allocate() call that returns the node again.
 void deallocate(void* node, unsigned size_class) noexcept;
 
-/// Gives the nodes that this thread has freed and collected back to their slabs. A thread calls this function
+/// Returns to the slabs all nodes that this thread has freed and collected. A thread calls this function
 /// before it sleeps.
 void flush() noexcept;
 

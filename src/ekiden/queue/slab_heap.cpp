@@ -19,8 +19,8 @@ bool is_half_free(std::uint64_t freed, unsigned size_class) noexcept {
 } // namespace
 
 void slab::free(std::uint64_t bits, unsigned size_class) noexcept {
-    // [SH1] Release: this thread's use of the nodes comes before the free. Pairs with the acquires in take()
-    // and unused(). Acquire: the thread that returns the slab has seen all earlier frees.
+    // [SH1] Release: orders this thread's use of the nodes before the free. Pairs with the acquires in take()
+    // and unused(). Acquire: ensures that the thread that returns the slab has seen all earlier frees.
     const std::uint64_t before = freed_.fetch_or(bits, sys::acq_rel);
     sys::expects((before & bits) == 0, freed_twice);
     // While `detached` is set, no bit is cleared. So exactly one call makes the slab half free.
@@ -42,7 +42,7 @@ std::uint64_t slab::take() noexcept {
 
 std::uint64_t slab::take_or_detach(unsigned size_class) noexcept {
     if (is_half_free(freed_.load(sys::relaxed), size_class)) return take();
-    const std::uint64_t before = freed_.fetch_or(detached, sys::relaxed); // Relaxed, because take() acquires.
+    const std::uint64_t before = freed_.fetch_or(detached, sys::relaxed); // Relaxed: take() has acquire.
     // If the slab was half free before `detached` was set, no other thread will return the slab.
     return is_half_free(before, size_class) && !EKIDEN_MUTANT(recycler_forgets_a_slab) ? take() : 0;
 }

@@ -1,6 +1,6 @@
 /// The parts of the recycler: slabs, the heap of a thread, and the depot for all heaps.
 ///
-/// Part: queue. Used by: queue (only recycler.cpp).
+/// Part: queue. Used by: queue. Only recycler.cpp includes this header.
 #pragma once
 
 #include <ekiden/queue/recycler.hpp>
@@ -22,8 +22,8 @@ inline constexpr std::size_t unit = 64;
 inline constexpr std::size_t slab_bytes = 64 * unit;
 inline constexpr const char* freed_twice = "the memory of a task was freed twice";
 
-/// Returns the bits of all nodes in a slab of a size class. Bit i stands for the node that starts at unit i
-/// of the slab. Unit 0 is the header of the slab.
+/// Returns a mask with one bit for each node of a slab of the given size class. Bit i stands for the node
+/// that starts at unit i of the slab. Unit 0 is the header of the slab.
 [[nodiscard]] constexpr std::uint64_t node_bits(unsigned size_class) noexcept {
     const unsigned units = 1U << size_class;
     std::uint64_t bits = 0;
@@ -33,15 +33,16 @@ inline constexpr const char* freed_twice = "the memory of a task was freed twice
 
 [[nodiscard]] constexpr std::size_t node_bytes(unsigned size_class) noexcept { return unit << size_class; }
 
-/// The header of a slab. A slab has 4 KiB, and is aligned to 4 KiB. The first 64 bytes of a slab are the
-/// header, and the other bytes are nodes of one size class. After a thread has set the bit of a freed node,
-/// the owner may give the unused slab away. So a thread that has freed a node must not use the header any
-/// more, unless the thread must return the slab. For this reason the functions do not read the size class
-/// from the header, but get it from the caller.
+/// The header of a slab. A slab is a block of 4 KiB that is aligned to 4 KiB. The first 64 bytes of a slab
+/// are the header. The other bytes are nodes of one size class. After a thread has set the bit of a freed
+/// node, the owner may give the unused slab away. So the thread must not use the header any more, unless the
+/// thread must return the slab. For this reason, the caller passes the size class to the functions, and the
+/// header does not contain the size class.
 ///
-/// bit of freed_   meaning                                            set by               cleared by
-/// 0 (detached)    the owner has no pointer to this slab              owner                the owner
-/// 1 to 63         the node of this unit has been freed               the freeing thread   owner
+/// The bits of freed_:
+///  * Bit 0 (`detached`) is set while the owner has no pointer to this slab. The owner sets and clears it.
+///  * Bit i, from 1 to 63, is set if the node that starts at unit i has been freed. The freeing thread sets
+///    this bit, and the owner clears it.
 class alignas(unit) slab {
 public:
     static constexpr std::uint64_t detached = 1;
@@ -61,16 +62,17 @@ public:
     /// Any thread: frees the nodes `bits`. If half of the slab becomes free, returns the slab to its owner.
     void free(std::uint64_t bits, unsigned size_class) noexcept;
 
-    /// Owner: takes the free nodes, and marks the slab as no longer detached.
+    /// Owner: takes the free nodes, and clears the bit that marks the slab as detached.
     [[nodiscard]] std::uint64_t take() noexcept;
 
-    /// Called by the owner when it has used all free nodes of the slab. Takes the nodes that have been freed
-    /// since, if they are at least half of the slab. If fewer nodes are free, detaches the slab and returns
-    /// 0. The thread that frees enough nodes to make a detached slab half free returns the slab to its owner.
+    /// Called by the owner when it has used all free nodes of the slab. If at least half of the slab has been
+    /// freed since, takes the freed nodes. Otherwise detaches the slab, and returns no nodes. As soon as half
+    /// of a detached slab is free, the thread that freed the last node of this half returns the slab to the
+    /// owner.
     [[nodiscard]] std::uint64_t take_or_detach(unsigned size_class) noexcept;
 
-    /// Owner: returns whether no node is in use. `at_hand` has the bits of the nodes that the owner has taken
-    /// but not allocated.
+    /// Owner: returns true if no node of the slab is in use. `at_hand` contains the bits of the nodes that
+    /// the owner has taken but not allocated.
     [[nodiscard]] bool unused(std::uint64_t at_hand, unsigned size_class) const noexcept;
 
     sys::cell<slab*> next{nullptr}; ///< the next slab in a list of the heap or of the depot
@@ -81,7 +83,7 @@ private:
 };
 static_assert(sizeof(slab) == unit);
 
-/// The slabs of one thread. Other threads call only slab::free().
+/// The slabs of one thread. Other threads may only call slab::free() for these slabs.
 class slab_heap {
 public:
     explicit slab_heap(slab_depot& depot) noexcept : depot_(&depot) {}
@@ -107,7 +109,7 @@ public:
         return true;
     }
 
-    /// Moves the slabs without a live node to the depot.
+    /// Moves all slabs that have no node in use to the depot.
     void trim() noexcept;
 
     slab_heap* next_idle = nullptr; ///< the next heap in the depot's list of heaps without a thread
@@ -117,7 +119,7 @@ private:
 
     struct bin {
         slab* current = nullptr;     // the slab from which nodes are allocated
-        std::uint64_t available = 0; // its free nodes
+        std::uint64_t available = 0; // the free nodes of this slab
         slab* ready = nullptr;       // slabs that are at least half free, oldest first
     };
 
@@ -126,26 +128,26 @@ private:
 
     bin bins_[size_classes];
     slab_depot* depot_;
-    // Stacks of the slabs that other threads have returned. Only the owner removes slabs, and it removes all
-    // slabs of a stack at once. The stacks have cache lines of their own, because the freeing threads write
-    // them.
+    // Stacks of the slabs that other threads have returned. Only the owner of the heap removes slabs, and the
+    // owner removes all slabs of a stack at once. The stacks have cache lines of their own, because the
+    // freeing threads write them.
     alignas(sys::isolation) sys::atomic<slab*> returned_[size_classes]{};
 };
 
-/// A store of empty slabs, and of heaps without a thread. The depot is thread-safe.
+/// The depot contains empty slabs, and the heaps that belong to no thread. The depot is thread-safe.
 class slab_depot {
 public:
     /// Returns a heap for the calling thread. Throws std::bad_alloc.
     [[nodiscard]] slab_heap* adopt();
-    /// Takes a heap back. Nodes of the heap may still be in use.
+    /// Takes a heap back from a thread that ends. Nodes of the heap may still be in use.
     void give_back(slab_heap* heap) noexcept;
 
     /// Returns an empty slab. Throws std::bad_alloc.
     [[nodiscard]] slab* new_slab(slab_heap& owner);
     void put(slab* empty) noexcept;
 
-    /// These functions are called before and after a fork(), so that the lists are consistent and the lock is
-    /// free in the child.
+    /// lock() is called before a fork(), and unlock() is called after the fork(). So in the child, the lists
+    /// are consistent and the lock is free.
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
 

@@ -1,7 +1,7 @@
 /// The unit that queues contain: a function pointer, one word for the queue, and a callable in the same cache
 /// line.
 ///
-/// Part: queue. Used by: queue, pool, execution.
+/// Part: queue. Used by: adapter, async, execution, fork, future, lanes, loop, pool, queue, sim, timer.
 #pragma once
 
 #include <ekiden/queue/recycler.hpp>
@@ -21,19 +21,19 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A request to a task. Each task gets exactly one request that is `run` or `abandon`. The request `run` or
-/// `abandon` destroys the task.
+/// A request to a task. Each task gets exactly one of the requests `run` and `abandon`. Both requests destroy
+/// the task.
 enum class task_request : std::uint8_t {
-    run,      ///< call the callable, and let its exception propagate
-    abandon,  ///< destroy the callable without calling it, so that a future reports operation_canceled
-    describe, ///< return the name of the callable's type, even if the task is already destroyed
-    cancel,   ///< for a task with a future: destroy the callable, but leave the task in its queue
-    dispose,  ///< for a task with a future: free the task, because no reference to it exists
+    run,      ///< calls the callable; an exception of the callable propagates
+    abandon,  ///< destroys the callable without calling it; a future of the task reports operation_canceled
+    describe, ///< returns the name of the callable's type, even if the task is already destroyed
+    cancel,   ///< destroys the callable of a task with a future; the task stays in its queue
+    dispose,  ///< frees a task with a future, because no reference to the task exists
 };
 
-/// A unit of work in a queue. A task is made by make_task(), or together with a future. The thread that takes
-/// a task from a queue runs or abandons the task. A task is not thread-safe, because it belongs to one thread
-/// at a time.
+/// A unit of work in a queue. A task is created by make_task(), or together with a future. The thread that
+/// takes a task from a queue runs or abandons the task. A task is not thread-safe, because it belongs to one
+/// thread at a time.
 class task {
 public:
     /// Serves a request. For the request `describe`, the function does not use `self`, and the result
@@ -44,7 +44,8 @@ public:
     task(const task&) = delete;
     task& operator=(const task&) = delete;
 
-    /// Calls the callable. An exception of the callable propagates. The task is destroyed in any case.
+    /// Calls the callable. An exception of the callable propagates. The task is destroyed, even if the
+    /// callable throws.
     void run() { answer_(this, task_request::run); }
 
     /// Destroys the task without calling the callable. The callable's destructor must not throw.
@@ -58,8 +59,8 @@ protected:
     ~task() {} // if the task was in a list, end_link() has destroyed `next`
 
 public:
-    /// Creates `next` with the value null, before the task enters a list. When the task has left the list,
-    /// end_link() destroys `next`, and the word is `queued_at` again.
+    /// Creates `next` with the value null. Called before the task is added to a list. After the task has been
+    /// removed from the list, end_link() destroys `next` and makes `queued_at` usable again.
     void begin_link() noexcept {
         ::new (static_cast<void*>(std::addressof(next))) sys::atomic<task*>(nullptr);
     }
@@ -68,11 +69,11 @@ public:
         queued_at = 0;
     }
 
-    /// One word, which belongs to the queue that contains the task.
+    /// One word, which the queue that contains the task may use.
     union {
-        std::uint64_t queued_at; ///< For a queue that measures delays: the time of the push, or 0.
-        /// For a list that other threads read while the list grows. `next` exists while the task is in the
-        /// list.
+        std::uint64_t queued_at; ///< A queue that measures delays stores the time of the push here, or 0.
+        /// The next task in a list that other threads read while the list grows. `next` exists while the task
+        /// is in the list.
         sys::atomic<task*> next;
     };
 
@@ -86,7 +87,7 @@ template <class T>
     return std::source_location::current().function_name();
 }
 
-/// Returns the name of the type that a text from type_description() contains.
+/// Returns the type name that is part of `description`, a text from type_description().
 [[nodiscard]] std::string_view described_type(const char* description) noexcept;
 
 template <class Allocator>
@@ -94,7 +95,7 @@ inline constexpr bool is_std_allocator = false;
 template <class T>
 inline constexpr bool is_std_allocator<std::allocator<T>> = true;
 
-/// A type of callables that can be empty, such as std::function, or a pointer to a function or member.
+/// A type of callables that can be empty: a type such as std::function, or a pointer to a function or member.
 template <class F>
 concept nullable_callable = std::is_pointer_v<F> || std::is_member_pointer_v<F> || requires(const F& f) {
     { f.operator bool() } -> std::same_as<bool>;
@@ -125,7 +126,8 @@ private:
         if (request == task_request::abandon) {
             recycler::destroy(self);
         } else if constexpr (std::is_nothrow_move_constructible_v<F>) {
-            // Frees the memory before the call, so that tasks that the callable posts can reuse the memory.
+            // Frees the memory before the call, so that the callable can reuse the memory for tasks that it
+            // posts.
             F f(std::move(self->f_));
             recycler::destroy(self);
             static_cast<void>(f());
@@ -209,9 +211,9 @@ template <class F>
     return recycler::create<callable_task<callable>>(std::forward<F>(f));
 }
 
-/// Makes a task in memory from `allocator`. The memory is freed before the call. With a std::allocator, the
-/// memory comes from the recycler. Throws whatever the other make_task() throws, and whatever the allocator
-/// throws.
+/// Makes a task in memory from `allocator`. The memory is freed before the callable is called. With a
+/// std::allocator, the memory comes from the recycler. Throws whatever the other overload of make_task()
+/// throws, and whatever the allocator throws.
 template <class F, class Allocator>
 [[nodiscard]] task* make_task(F&& f, const Allocator& allocator, const char* where) {
     if constexpr (is_std_allocator<Allocator>) {
@@ -224,8 +226,8 @@ template <class F, class Allocator>
     }
 }
 
-/// A task as a callable, for other queues. The call runs the task. The destructor abandons a task that has
-/// not run.
+/// A callable that owns a task, so that other queues can contain the task. A call of the callable runs the
+/// task. The destructor abandons a task that has not run.
 class owned_task {
 public:
     /// Takes ownership of `owned`.

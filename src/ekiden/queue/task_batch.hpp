@@ -34,16 +34,17 @@ public:
     /// Any thread: takes the oldest task. Returns null if the batch is empty.
     [[nodiscard]] task* take() noexcept {
         // [TB1] Acquire: sees the tasks that fill() has stored. Pairs with the release in fill(). [TB2]
-        // Acquire: if the owner finds the batch empty, all threads have finished reading the slots. Pairs
-        // with the release below.
+        // Acquire: ensures that all threads have finished reading the slots when the owner finds the batch
+        // empty. Pairs with the release below.
         std::uint64_t word = word_.load(sys::acquire);
         while (left(word) != 0) {
-            // The owner may overwrite the slot during this load. Then word_ has changed, and the exchange
-            // below fails.
+            // The owner may overwrite the slot during this load. In this case, word_ has changed, and the
+            // exchange below fails.
             task* const oldest = slots_[most - left(word)].load(sys::relaxed);
-            // [TB2] Release: the read of the slot comes before the exchange. Pairs with the acquire above.
-            // Success needs no acquire, because the load of this value has acquired. Later takes also see the
-            // tasks, because the exchange continues the release sequence of fill().
+            // [TB2] Release: orders the read of the slot before the exchange. Pairs with the acquire above.
+            // An exchange that succeeds needs no acquire order, because the load that read this value had
+            // acquire order. Later takes also see the tasks, because the exchange continues the release
+            // sequence of fill().
             if (word_.compare_exchange_weak(word, word - 1, sys::release, sys::acquire)
                 || EKIDEN_MUTANT(batch_take_ignores_others))
                 return oldest;
@@ -62,8 +63,8 @@ private:
         return word & ((std::uint64_t{1} << left_bits) - 1);
     }
 
-    // Contains two numbers: how many tasks are left, and how often the batch was filled. The second number
-    // ensures that word_ never has the same value twice.
+    // This word contains two numbers: how many tasks are left, and how often the batch was filled. The second
+    // number ensures that word_ never has the same value twice.
     sys::atomic<std::uint64_t> word_{0};
     std::array<sys::atomic<task*>, most> slots_{};
 };

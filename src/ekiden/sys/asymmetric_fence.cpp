@@ -23,8 +23,8 @@ bool register_process() noexcept { return false; }
 
 } // namespace
 
-// A thread that runs before this initializer reads false and uses full fences for both sides. Full fences are
-// correct there, because a full fence pairs both with the system call and with another full fence.
+// A thread that runs before this initializer reads false, so both fences of the thread are full fences. Full
+// fences are correct there, because a full fence pairs both with the system call and with another full fence.
 const bool has_asymmetric_fence = register_process();
 
 void fence_heavy() noexcept {
@@ -32,8 +32,7 @@ void fence_heavy() noexcept {
 #if defined(__linux__) && defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
     if (!has_asymmetric_fence) return;
     while (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
-        // The light fence has no fence instruction. So if the heavy fence were missing, too, tasks could be
-        // lost.
+        // The light fence executes no fence instruction. So without the heavy fence, tasks could be lost.
         expects(errno == ENOMEM, "the system has withdrawn membarrier, which it had granted at the start");
     }
 #endif

@@ -3,10 +3,10 @@
 /// Part: sys. Used by: queue, pool.
 ///
 /// A light fence in one thread and a heavy fence in another thread order memory accesses like two seq_cst
-/// fences. See asymmetric_thread_fence in the C++ proposal P1202R5. If both fences are light, they only
-/// prevent reordering by the compiler. On Linux, the heavy fence is membarrier(PRIVATE_EXPEDITED), which is
-/// registered once per process. On other systems, or if the kernel refuses membarrier, both fences are
-/// seq_cst fences.
+/// fences. See asymmetric_thread_fence in the C++ proposal P1202R5. If both threads execute light fences,
+/// these fences only prevent reordering by the compiler. On Linux, the heavy fence is
+/// membarrier(PRIVATE_EXPEDITED), which is registered once per process. On other systems, or if the kernel
+/// refuses membarrier, both fences are seq_cst fences.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -21,7 +21,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// program. Until then the value is false, and light fences are full fences.
 extern const bool has_asymmetric_fence;
 
-/// Executes the light fence. The light fence is only a compiler barrier if the heavy fence is a system call.
+/// Executes the light fence. If the heavy fence is a system call, the light fence is a compiler barrier.
+/// Otherwise the light fence is a full fence.
 inline void fence_light() noexcept {
 #if defined(EKIDEN_TSAN)
     fence(seq_cst);

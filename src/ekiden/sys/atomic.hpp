@@ -2,11 +2,11 @@
 ///
 /// Part: sys. Used by: every part. No part above sys uses std::atomic directly.
 ///
-/// In a normal build, the names here stand for the types of the standard library. In the checking build
-/// (EKIDEN_CHECKING), they stand for the types of the model checker. There, the last parameter of each
-/// operation is a std::source_location with a default value. So the model checker checks the library's code
-/// without changes. The library does not use the operators of std::atomic (++, =, conversion), because an
-/// operator cannot have an additional parameter.
+/// In a normal build, the names in this header stand for the types of the standard library. In the checking
+/// build (EKIDEN_CHECKING), the names stand for the types of the model checker. The operations of these types
+/// have a std::source_location with a default value as their last parameter. So the model checker can check
+/// the code of the library without changes to the code. The library does not use the operators of std::atomic
+/// (++, =, conversion), because an operator cannot have an additional parameter.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -25,7 +25,7 @@ inline constexpr memory_order seq_cst = std::memory_order_seq_cst;
 } // namespace ekiden::inline EKIDEN_ABI::sys
 
 #if defined(EKIDEN_CHECKING)
-#include <check/engine/atomic.hpp> // atomic, cell, fence of the model checker
+#include <check/engine/atomic.hpp> // contains atomic, cell and fence of the model checker
 #else
 
 namespace ekiden::inline EKIDEN_ABI::sys {

@@ -24,15 +24,15 @@ void back_off::wait() noexcept { yield(); }
 
 namespace {
 
-/// A yield that takes longer than 0.4 ms counts as slow: another process had a time slice. Yields among
-/// hundreds of threads of this process take less time.
+/// A yield that takes longer than 0.4 ms counts as slow, because another process has used a time slice.
+/// Yields among hundreds of threads of this process take less time.
 constexpr std::uint64_t slow_ns = 400'000;
 
 /// The duration of a sleep and a wake-up, which a brief yield replaces.
 constexpr std::uint64_t saved_ns = 10'000;
 
-/// The upper limit of a thread's savings. Because of this limit, the thread soon notices when the processors
-/// become busy.
+/// The upper limit of the time that counts as saved for a thread. Because of this limit, the thread soon
+/// notices when the processors become busy.
 constexpr std::uint64_t most_saved_ns = 10'000'000;
 
 /// If a slow yield costs more than its thread has saved, no thread of the process yields for `rest` times the
@@ -40,8 +40,8 @@ constexpr std::uint64_t most_saved_ns = 10'000'000;
 /// other would lose one time slice each.
 constexpr std::uint64_t rest = 32;
 
-/// The time until which no thread of the process yields. Relaxed is enough: a thread that reads an old value
-/// yields once more.
+/// The time until which no thread of the process yields. Relaxed is enough, because a thread that reads an
+/// old value only yields once more.
 constinit std::atomic<std::uint64_t> resting_until_ns{0};
 
 /// The time that the brief yields of a thread have saved, minus the cost of its slow yields.
@@ -68,8 +68,8 @@ bool yield_briefly() noexcept {
 }
 
 void back_off::wait() noexcept {
-    // Spins somewhat longer than the steps of the other thread take. If the spins were not enough, the other
-    // thread is probably not running, perhaps because this thread occupies its processor.
+    // Spins somewhat longer than the steps of the other thread take. If the other thread has not completed
+    // its steps by then, it is probably not running, perhaps because this thread occupies its processor.
     constexpr unsigned most = 64;
     if (pauses_ <= most) {
         for (unsigned i = 0; i != pauses_; ++i) spin_hint();

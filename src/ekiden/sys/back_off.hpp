@@ -3,22 +3,23 @@
 /// Part: sys. Used by: sync.
 ///
 /// A yield lets any thread of the system run. If another process is busy, a yield can take a whole time
-/// slice. A sleeping thread, in contrast, runs soon after its wake-up. So each yield is measured. If yields
-/// cost more than the sleeps that they replace, the process stops yielding for some time.
+/// slice. A sleeping thread, in contrast, runs soon after its wake-up. So the library measures how long each
+/// yield takes. If yields cost more than the sleeps that they replace, the process stops yielding for some
+/// time.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Yields once, and measures the yield. Returns false if the yield was slow, so that the caller parks
-/// instead. If slow yields have cost the process more time than brief yields have saved, the function returns
-/// false for some time without a yield. Thread-safe. Orders nothing. Reads the clock twice.
+/// Yields once, and measures how long the yield takes. Returns false if the yield was slow, so that the
+/// caller parks instead. If slow yields have cost the process more time than brief yields have saved, the
+/// function returns false for some time without a yield. Thread-safe. Orders nothing. Reads the clock twice.
 [[nodiscard]] bool yield_briefly() noexcept;
 
-/// Waits until another thread has completed a few steps, where there is no word to park on. Call wait()
-/// before each check of the condition. A call of wait() lasts at most as long as a short sleep, unless the
-/// system gives the processor to another thread.
+/// A short wait until another thread has completed a few steps. Use this class if there is no word on which
+/// the thread can park. Call wait() before each check of the condition. A call of wait() lasts at most as
+/// long as a short sleep, unless the system gives the processor to another thread.
 class back_off {
 public:
     /// The first calls spin, each twice as long as the call before. Later calls yield, or sleep briefly if

@@ -1,7 +1,7 @@
 /// The function that refuses an argument or option which is out of range. All parts of ekiden throw the same
 /// exception type, with the same form of message.
 ///
-/// Part: sys. Used by: all parts.
+/// Part: sys. Used by: lanes, loop, observe, pool, sim.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -18,7 +18,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, std::string_view value,
                                   std::string_view allowed);
 
-/// Throws std::invalid_argument in the same way, for a value that is a number.
+/// An overload for values that are numbers. Throws the same exception.
 template <std::integral Number>
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, Number value,
                                   std::string_view allowed) {

@@ -17,7 +17,7 @@ std::string call_stack(const char* indent) {
     if (names == nullptr) return {};
     std::string text;
     for (int i = 1; i < count; ++i) ((text += indent) += names[i]) += '\n';
-    std::free(static_cast<void*>(names)); // NOLINT: the system allocated it with malloc
+    std::free(static_cast<void*>(names)); // NOLINT: the system allocated the memory with malloc
     return text;
 }
 #else

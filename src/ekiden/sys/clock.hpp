@@ -40,9 +40,9 @@ inline void spin_hint() noexcept {
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Converts `length` to the unit of `clock`. The result is rounded up, and clamped to the range from -`most`
-/// to `most`. The default of `most` is 146 years. So the sum of the current time and the result cannot
-/// overflow. If `length` is a NaN, the result is -`most`.
+/// Converts the duration `length` to the unit of `clock`. The result is rounded up, and clamped to the range
+/// from -`most` to `most`. The default of `most` is 146 years. So the sum of the current time and the result
+/// cannot overflow. If `length` is a NaN, the result is -`most`.
 template <class Rep, class Period>
 [[nodiscard]] constexpr clock::duration bounded(const std::chrono::duration<Rep, Period>& length,
                                                 clock::duration most = clock::duration::max() / 2) noexcept {
@@ -54,12 +54,12 @@ template <class Rep, class Period>
     using ticks = std::ratio_divide<Period, clock::period>;
     if constexpr (ticks::num == 1 || ticks::den == 1)
         return std::chrono::ceil<clock::duration>(length);
-    else // for example thirds of a second: an exact cast would overflow in its multiplication
+    else // an exact cast of, for example, thirds of a second can overflow in a multiplication
         return std::chrono::ceil<clock::duration>(wide);
 }
 
-/// Returns the time from `from` to `to`, which belong to the same clock. The result is clamped like that of
-/// bounded().
+/// Returns the time from `from` to `to`. Both time points belong to the same clock. The result is clamped
+/// like the result of bounded().
 template <class Clock, class From, class To>
 [[nodiscard]] clock::duration time_between(const std::chrono::time_point<Clock, From>& from,
                                            const std::chrono::time_point<Clock, To>& to) noexcept {

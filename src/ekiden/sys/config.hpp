@@ -37,10 +37,10 @@
 #endif
 #endif
 
-/// The inline namespace of all names in ekiden. Builds that must not be linked with each other have different
-/// names. There are names for the checking build (see check/), for builds with annotated locks (see
-/// lock_annotation.hpp), for builds with lock checks (see context/held_locks.hpp), and for the lab's build
-/// without traces.
+/// The inline namespace of all names in ekiden. Builds that must not be linked with each other use different
+/// inline namespaces. There are separate namespaces for the checking build (see check/), for builds with
+/// annotated locks (see lock_annotation.hpp), for builds with lock checks (see context/held_locks.hpp), and
+/// for the lab's build without traces.
 #if defined(EKIDEN_CHECKING)
 #define EKIDEN_ABI checked
 #elif defined(EKIDEN_UNTRACED)

@@ -1,12 +1,12 @@
 /// Handlers that run before and after fork(), and the number of forks.
 ///
-/// Part: sys. Used by: queue, future, fork, pool.
+/// Part: sys. Used by: adapter, fork, future, lanes, loop, observe, pool, queue, timer.
 ///
 /// The library holds three of its locks during a fork, because new objects in the child need these locks. The
 /// three locks protect the list of pools, the depot of memory for tasks, and the recorder's list of threads.
 /// No thread acquires one of the three locks while it holds another one, so the order of the locks does not
-/// matter. The library does not hold the locks of a single pool during a fork, because the child never
-/// acquires the locks of such a pool.
+/// matter. The library does not hold the locks inside a pool during a fork, because the child never acquires
+/// the locks of a pool that existed before the fork.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -16,8 +16,8 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 /// Registers handlers for the life of the program. At each later fork() of this process, `before` runs first,
-/// in the parent. After the fork, `in_parent` runs in the parent and `in_child` in the child. Only the
-/// forking thread exists in the child. Returns false if the system refuses, or has no fork().
+/// in the parent. After the fork, `in_parent` runs in the parent, and `in_child` runs in the child. Only the
+/// forking thread exists in the child. Returns false if the system refuses the handlers or has no fork().
 bool at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept;
 
 /// The value that fork_generation() returns. Private. The fork handler in each child increments the value,

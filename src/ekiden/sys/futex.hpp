@@ -1,6 +1,7 @@
-/// Sleeps while a 32-bit word holds a value.
+/// Functions that let a thread sleep while a 32-bit word has a given value.
 ///
-/// Part: sys. Used by: parker, queue, sync, future, pool.
+/// Part: sys. Used by: async, execution, future, loop, observe, pool, sync, timer, and in sys by lock and
+/// parker.
 ///
 /// On Linux, the functions use the futex system call. On other systems, the functions use a table of
 /// condition variables, keyed by address. Waits may return spuriously, so every caller checks its word in a
@@ -19,8 +20,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// If `word` still holds `expected`, sleeps until another thread wakes the caller. May return earlier, for
-/// example at a signal.
+/// If `word` still holds `expected`, sleeps until another thread wakes the caller. The function may return
+/// earlier, for example when the thread receives a signal.
 void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
 
 /// Sleeps like futex_wait(), but until `deadline` at most. Returns false if the deadline has passed, and true
@@ -29,7 +30,8 @@ void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexc
                                     clock::time_point deadline) noexcept;
 
 /// Wakes up to `count` threads that sleep on `word`. Returns the number of woken threads, or 0 if the system
-/// does not report the number. The word may have been destroyed, because the function uses only its address.
+/// does not report the number. The word may already have been destroyed, because the function uses only the
+/// address of the word.
 int futex_wake(const atomic<std::uint32_t>& word, int count = 1) noexcept;
 
 /// Wakes all threads that sleep on `word`, like futex_wake().

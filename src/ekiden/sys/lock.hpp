@@ -1,8 +1,8 @@
-/// A small lock for slow paths inside the library. In the checking build, the model checker sees its
-/// operations.
+/// A small lock for slow paths inside the library. In the checking build, the model checker sees the
+/// operations of the lock.
 ///
-/// Part: sys. Used by: queue, pool. Programs use ekiden::mutex instead. Algorithm: mutex 2 of Ulrich
-/// Drepper's "Futexes Are Tricky".
+/// Part: sys. Used by: adapter, async, execution, fork, future, lanes, loop, observe, pool, queue, timer.
+/// Programs use ekiden::mutex instead. Algorithm: mutex 2 of Ulrich Drepper's "Futexes Are Tricky".
 #pragma once
 
 #include <ekiden/sys/futex.hpp>
@@ -10,8 +10,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// A mutex. Meets the requirements BasicLockable. Everything that happens before an unlock() is visible after
-/// the next lock().
+/// A mutex. The class meets the BasicLockable requirements. Everything that happens before an unlock() is
+/// visible after the next lock().
 class slow_lock {
 public:
     void lock() noexcept {
@@ -37,10 +37,10 @@ public:
     }
 
 private:
-    // word_      meaning                                          set by
-    // free       no thread holds the lock                         unlock
-    // held       a thread holds the lock, and no thread sleeps    lock
-    // contended  a thread holds the lock, and others may sleep    lock
+    // The values of word_:
+    //  * free: no thread holds the lock. unlock() sets this value.
+    //  * held: a thread holds the lock, and no thread sleeps. lock() and try_lock() set this value.
+    //  * contended: a thread holds the lock, and other threads may sleep. lock() sets this value.
     static constexpr std::uint32_t free = 0;
     static constexpr std::uint32_t held = 1;
     static constexpr std::uint32_t contended = 2;

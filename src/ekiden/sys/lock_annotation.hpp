@@ -4,12 +4,12 @@
 /// Part: sys. Used by: sync, through lock_note.
 ///
 /// Without annotations, ThreadSanitizer sees only the atomic operations of a lock, and the order that these
-/// operations enforce. The tests of the locks use this mode. With annotations, ThreadSanitizer knows which
-/// objects are locks. Then ThreadSanitizer also reports lock orders that may deadlock, and an unlock by a
-/// thread that does not hold the lock. With annotations, the reports of data races name the locks that were
-/// held. Define the macro for the whole program, including the library, or do not define it at all. Code that
-/// was compiled with the macro does not link with other code. Without ThreadSanitizer, the annotations do
-/// nothing.
+/// operations enforce. The tests of the locks run without annotations. With annotations, ThreadSanitizer
+/// knows which objects are locks. So ThreadSanitizer also reports lock orders that may deadlock, and an
+/// unlock by a thread that does not hold the lock. With annotations, the reports of data races name the locks
+/// that were held. Define the macro EKIDEN_ANNOTATE_LOCKS either for the whole program, including the
+/// library, or nowhere. Code that was compiled with the macro does not link with code that was compiled
+/// without the macro. Without ThreadSanitizer, the annotations do nothing.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -23,12 +23,13 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// How a thread acquired a lock. The order of locks matters only for a call that cannot fail.
+/// Says how a thread acquired a lock. ThreadSanitizer checks the order of locks only for calls that cannot
+/// fail.
 enum class hold : std::uint8_t {
-    alone,        ///< exclusively, by a call that cannot fail
-    alone_tried,  ///< by a call that can give up
-    shared,       ///< shared, by a call that cannot fail
-    shared_tried, ///< shared, by a call that can give up
+    alone,        ///< the thread holds the lock exclusively, after a call that cannot fail
+    alone_tried,  ///< the thread holds the lock exclusively, after a call that can give up
+    shared,       ///< the thread holds the lock in shared mode, after a call that cannot fail
+    shared_tried, ///< the thread holds the lock in shared mode, after a call that can give up
 };
 
 #if defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS)

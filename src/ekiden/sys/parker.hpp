@@ -1,7 +1,7 @@
 /// A place for one thread to sleep. park() waits for a token and consumes it. unpark() leaves a token.
 ///
-/// Part: sys. Used by: sync, pool, future. Algorithm: a binary semaphore on one futex word, like LockSupport
-/// of the Java platform. An unpark() that comes before the park() is not lost.
+/// Part: sys. Used by: fork, loop, sim, sync, timer. Algorithm: a binary semaphore on one futex word, like
+/// LockSupport of the Java platform. An unpark() that comes before the park() is not lost.
 #pragma once
 
 #include <ekiden/sys/futex.hpp>
@@ -9,15 +9,16 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// One thread calls park(). Any thread calls unpark(). An unpark() synchronizes with the park() that consumes
-/// its token. The parker may be destroyed as soon as park() has returned. After unpark() has left the token,
-/// unpark() uses only the address of the parker.
+/// Only one thread may call park(). Any thread may call unpark(). An unpark() synchronizes with the park()
+/// that consumes its token. The parker may be destroyed as soon as park() has returned. After unpark() has
+/// left the token, unpark() uses only the address of the parker.
 class parker {
 public:
     /// Waits for a token and consumes it. Does not return spuriously.
     void park() noexcept {
-        // Consumes the token if there is one (1 -> 0). If there is no token, announces the sleeper (0 -> -1).
-        // [PA1] Acquire: sees what the thread that unparks has written. Pairs with the release in unpark().
+        // Consumes the token if there is one (1 -> 0). If there is no token, announces that this thread is
+        // about to sleep (0 -> -1). [PA1] Acquire: sees what the unparking thread has written. Pairs with the
+        // release in unpark().
         if (word_.fetch_sub(1, acquire) == token) return;
         for (;;) {
             futex_wait(word_, asleep);
@@ -34,7 +35,7 @@ public:
             if (take()) return true;
             if (in_time) continue;
             // Withdraws the announcement of the sleeper. An unpark() may have come meanwhile. [PA1] Acquire:
-            // as in park().
+            // sees what the unparking thread has written. Pairs with the release in unpark().
             return word_.exchange(empty, acquire) == token && !EKIDEN_MUTANT(parker_drops_a_late_token);
         }
     }
@@ -51,10 +52,10 @@ public:
     }
 
 private:
-    // word_   meaning                                     set by
-    // empty   there is no token, and no thread sleeps     park
-    // token   there is a token                            unpark
-    // asleep  a thread sleeps                             park
+    // The values of word_:
+    //  * empty: there is no token, and no thread sleeps. park() sets this value.
+    //  * token: there is a token. unpark() sets this value.
+    //  * asleep: a thread sleeps. park() sets this value.
     static constexpr std::uint32_t empty = 0;
     static constexpr std::uint32_t token = 1;
     static constexpr std::uint32_t asleep = static_cast<std::uint32_t>(-1);

@@ -1,7 +1,7 @@
 /// A small random number generator for scheduling decisions, such as the choice of a victim. The generator is
 /// not suitable for cryptography.
 ///
-/// Part: sys. Used by: pool, queue. Algorithm: xorshift64* (Marsaglia 2003, Vigna 2016).
+/// Part: sys. Used by: pool, sim. Algorithm: xorshift64* (Marsaglia 2003, Vigna 2016).
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -25,7 +25,7 @@ public:
     }
 
     /// Returns a uniform number in [0, bound). `bound` must not be 0. The bias of the result is below bound /
-    /// 2^32. Algorithm: Lemire 2019, without the step of rejection.
+    /// 2^32. Algorithm: Lemire 2019, without the rejection step.
     constexpr std::uint32_t below(std::uint32_t bound) noexcept {
         return static_cast<std::uint32_t>((std::uint64_t{next()} * bound) >> 32);
     }

@@ -25,7 +25,8 @@ public:
 
     raw_output& operator<<(std::string_view text) noexcept;
     raw_output& operator<<(std::uint64_t number) noexcept;
-    /// Writes a duration given in nanoseconds, such as "12.3 s", "50 ms" or "7 us".
+    /// Writes a duration, which the caller gives in nanoseconds, as a text such as "12.3 s", "50 ms" or "7
+    /// us".
     raw_output& duration(std::uint64_t ns) noexcept;
 
     void flush() noexcept;

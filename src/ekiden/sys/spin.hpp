@@ -1,6 +1,6 @@
 /// Spins for a short time before a sleep.
 ///
-/// Part: sys. Used by: future, pool, fork.
+/// Part: sys. Used by: async, fork, future, loop, pool.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -12,21 +12,21 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// The default duration of a spin, in ns. A spin of this duration is shorter than a sleep with its wake-up,
-/// but longer than a short task.
+/// The default duration of a spin, in ns. A spin of this duration takes less time than a sleep with the
+/// following wake-up, but more time than a short task.
 inline constexpr std::uint64_t spin_ns = 20'000;
 
 /// Returns whether another thread can make progress while the calling thread spins. Returns false if the
 /// process has only one processor. The function has no static variable with an initializer, because a fork()
 /// could interrupt the initialization.
 inline bool spinning_pays() noexcept {
-    static constinit std::atomic<unsigned> processors{0}; // 0 if not determined yet
+    static constinit std::atomic<unsigned> processors{0}; // 0 means that the number is not known yet
     unsigned known = processors.load(std::memory_order_relaxed);
     if (known == 0) {
         try {
             known = usable_concurrency();
         } catch (const std::bad_alloc&) {
-            return true; // true on most machines. The next call tries again
+            return true; // this answer is right on most machines; the next call tries again
         }
         processors.store(known, std::memory_order_relaxed);
     }
@@ -39,7 +39,8 @@ template <class Look>
 [[nodiscard]] bool spin_until(Look&& look, std::uint64_t ns = spin_ns) {
     if (look()) return true;
     if (!spinning_pays()) return false;
-    // Reading the clock costs as much as several calls, and most waits end within the first calls.
+    // Reading the clock takes as long as several calls of look(), and most waits end within the first calls
+    // of look().
     for (std::uint64_t start = 0;;) {
         for (int i = 0; i != 16; ++i) {
             spin_hint();

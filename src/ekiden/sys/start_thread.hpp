@@ -1,7 +1,7 @@
 /// Starts a thread of the library. If the system refuses to start the thread, the message names the owner of
 /// the thread.
 ///
-/// Part: sys. Used by: pool. Private.
+/// Part: sys. Used by: loop, observe, pool, sim, timer. Private.
 #pragma once
 
 #include <ekiden/sys/thread.hpp>

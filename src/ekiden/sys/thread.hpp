@@ -1,6 +1,6 @@
 /// Starts, joins, names and places threads, runs actions when a thread ends, and stores data of each thread.
 ///
-/// Part: sys. Used by: pool, queue, sync.
+/// Part: sys. Used by: almost every part.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -40,25 +40,25 @@ template <class T>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Calls `action(argument)` when the calling thread ends. Actions run newest first, and an action may
-/// register another one. If the thread's actions have already run, returns false and never calls the action.
-/// In destructors of static objects, the actions have already run. In destructors of thread_local objects,
-/// they may have run. Throws std::bad_alloc.
+/// Calls `action(argument)` when the calling thread ends. The action that was registered last runs first. An
+/// action may register another action. If the thread's actions have already run, returns false and never
+/// calls the action. In destructors of static objects, the actions have already run. In destructors of
+/// thread_local objects, the actions may have run. Throws std::bad_alloc.
 [[nodiscard]] bool at_thread_exit(void (*action)(void*), void* argument);
 
 /// Sets the name that debuggers and system tools show for the calling thread. On Linux, the name is cut to at
 /// most 15 bytes, but never inside a UTF-8 character.
 void set_thread_name(std::string_view name) noexcept;
 
-/// Returns the name of the calling thread, set by set_thread_name() or by the system. The result is empty if
-/// the name is unknown.
+/// Returns the name of the calling thread. Either set_thread_name() or the system has set this name. The
+/// result is empty if the name is unknown.
 [[nodiscard]] std::string this_thread_name();
 
 /// Returns the number that the system's tools show for the calling thread. No two living threads have the
 /// same number.
 [[nodiscard]] std::uint64_t system_thread_id() noexcept;
 
-/// Restricts the calling thread to the processors `cpus`. Returns false if the system refuses or cannot
+/// Restricts the calling thread to the processors `cpus`. Returns false if the system refuses this or cannot
 /// restrict threads.
 [[nodiscard]] bool set_thread_affinity(std::span<const int> cpus) noexcept;
 

@@ -18,11 +18,12 @@ public:
 
     [[nodiscard]] static thread_probe of_this_thread() noexcept;
 
-    /// Returns the processor time that the thread has used, in ns. Returns 0 if unknown. Makes a system call.
+    /// Returns the processor time that the thread has used, in ns. Returns 0 if the time is unknown. Makes a
+    /// system call.
     [[nodiscard]] std::uint64_t cpu_ns() const noexcept;
 
-    /// Returns whether the thread sleeps in the kernel, for any reason. Returns false if unknown. The call
-    /// takes several microseconds, because it reads a file of the system.
+    /// Returns true if the thread sleeps in the kernel, for any reason. Returns false if the state of the
+    /// thread is unknown. The call takes several microseconds, because it reads a file of the system.
     [[nodiscard]] bool is_asleep() const noexcept;
 
 private:

@@ -15,9 +15,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Returns whether ticks(true) may be called. This is the case if the counter runs at the same rate on all
-/// processors, even while the processors sleep, and if the system's own clock is based on the counter.
-/// Queries the processor and the system only at the first call. Thread-safe.
+/// Returns true if ticks(true) may be called. The counter must run at the same rate on all processors, even
+/// while the processors sleep. The system's own clock must be based on the counter. Queries the processor and
+/// the system only at the first call. Thread-safe.
 [[nodiscard]] bool has_even_counter() noexcept;
 
 /// Returns the time in an unknown unit. Compare two readings with another clock to find the unit.
@@ -41,8 +41,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
     return now_ns();
 }
 
-/// Returns how long the calling thread has run on a processor, in ns. Returns 0 if unknown. Makes a system
-/// call.
+/// Returns how long the calling thread has run on a processor, in ns. Returns 0 if the time is unknown. Makes
+/// a system call.
 [[nodiscard]] std::uint64_t this_thread_cpu_ns() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

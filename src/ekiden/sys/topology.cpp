@@ -21,7 +21,7 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
 
-constexpr int most_cpus = 1 << 16; // more than any system has
+constexpr int most_cpus = 1 << 16; // more processors than any system has
 
 std::optional<std::string> first_line(const std::string& path) {
     std::ifstream file(path);

@@ -1,6 +1,6 @@
 /// The processors that the process may use, and their NUMA nodes.
 ///
-/// Part: sys. Used by: pool, lab.
+/// Part: sys. Used by: lanes, loop, pool, lab.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -18,9 +18,9 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// processor.
 [[nodiscard]] std::vector<int> usable_cpus();
 
-/// Returns how many threads can run at once. The result is the number of usable_cpus(). If the CPU quota of
-/// the process's control groups is lower, the result is this quota, rounded up. The result is at least 1.
-/// Supports control groups v1 and v2.
+/// Returns how many threads can run at once. The result is the number of processors in usable_cpus(). If the
+/// CPU quota of the process's control groups is lower, the result is this quota, rounded up. The result is at
+/// least 1. Supports control groups v1 and v2.
 [[nodiscard]] unsigned usable_concurrency();
 
 /// Returns the CPU quota of the process's control groups, as a number of processors. The result is the

@@ -24,7 +24,7 @@ constinit default_pool_place place;
 } // namespace
 
 thread_pool& default_pool() {
-    // [DP] Acquire: sees the pool. Pairs with the release below.
+    // [DP] Acquire: sees the pool that another thread has made. Pairs with the release below.
     if (thread_pool* const made = place.pool.load(sys::acquire)) return *made;
     const std::lock_guard guard(place.making);
     if (thread_pool* const made = place.pool.load(sys::relaxed)) return *made;

@@ -17,8 +17,8 @@ using doing = worker::snapshot::state;
 /// The time between the two samples. A worker whose state is the same in both samples makes no progress.
 constexpr std::uint64_t between_samples_ns = 50'000'000;
 
-/// The largest number of workers whose first samples fit on the stack of a signal handler. Other workers have
-/// no first sample.
+/// The largest number of workers whose first samples fit on the stack of a signal handler. The report has no
+/// first sample of all other workers.
 constexpr std::size_t most_compared = 64;
 
 struct first_sample {
@@ -103,7 +103,8 @@ public:
         out_ << "\n";
     }
 
-    /// Writes the circles of tasks that wait for each other. Each circle begins with its smallest worker.
+    /// Writes the circles of tasks that wait for each other. Each circle begins with the worker that has the
+    /// lowest index.
     void circles() {
         for (std::size_t first = 0; first != compared(); ++first) {
             std::size_t at = first;
@@ -184,9 +185,9 @@ private:
 } // namespace
 
 void scheduler::dump(int file) const noexcept {
-    const auto shown = workers(); // there may be more workers later
+    const auto shown = workers(); // more workers may be started later
     dumper out(file, shown, options_.name);
-    const std::uint64_t ended = finished(); // is read before accepted(), so the difference is not negative
+    const std::uint64_t ended = finished(); // read before accepted(), so the difference is not negative
     out.head(accepted() - ended, gate_.load(sys::relaxed));
     for (std::size_t i = 0; i != shown.size(); ++i) out.line(i);
     out.circles();

@@ -16,27 +16,27 @@ event_count::event_count(unsigned workers, work_source source)
 
 bool event_count::notify_sleepers() noexcept {
     for (;;) {
-        // [EC2] Orders the publication before the loads of state_ and of the words. Pairs with the return of
-        // the token and the fence after it, in end_search() and in this loop. Either this thread sees that
-        // the token is free, or the owner of the token sees the work. Also pairs with the fence in
-        // prepare_wait().
+        // [EC2] Orders the publication of the work before the loads of state_ and of the words. Pairs with
+        // the fences that follow the return of the token, in end_search() and in this loop. Either this
+        // thread sees that the token is free, or the owner of the token sees the work. Also pairs with the
+        // fence in prepare_wait().
         sys::fence(sys::seq_cst);
         std::uint32_t state = state_.load(sys::relaxed);
         if (state < one_waiting || (state & searching) != 0) return false;
         if (!state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) continue;
         if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
             return true; // the sleeper has the token now
-        // Each waiting worker is about to sleep, and checks the queues before that, or is about to leave its
-        // sleep. Other posters may have relied on this thread while it had the token.
+        // Each waiting worker is either about to sleep, and checks the queues before that, or is about to
+        // wake up. Other posters may have relied on this thread while it had the token.
         state_.fetch_sub(searching, sys::relaxed);
         sys::fence(sys::seq_cst); // [EC2]
         if (!source_.has_work(source_.self)) return false;
-        sys::yield(); // to a worker between the two steps of prepare_wait()
+        sys::yield(); // lets a worker run that is between the two steps of prepare_wait()
     }
 }
 
 bool event_count::wake_one() noexcept {
-    // The order is fixed, so that few workers are used and their caches stay warm.
+    // Always tries the workers in the same order, so that few workers are used and their caches stay warm.
     for (unsigned w = 0; w != workers_; ++w) {
         if (!rouse(sleepers_[w], notified)) continue;
         if (trace::is_on()) [[unlikely]]
@@ -74,8 +74,8 @@ bool event_count::try_begin_search() noexcept {
     std::uint32_t state = state_.load(sys::relaxed);
     while ((state & searching) == 0) {
         // The exchange usually fails because the count has changed, so the loop tries again. At W4 of
-        // sleep.md, this worker or another worker must have the token. A worker that was just woken may have
-        // woken up for another reason than work.
+        // sleep.md, this worker or another worker must have the token. A worker that has just woken up need
+        // not check the queues, because it may have woken up for another reason than work.
         if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
         if (EKIDEN_MUTANT(sleep_leaves_the_token)) break;
     }
@@ -97,10 +97,10 @@ void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     const std::uint32_t before = state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
     // [EC5] Release: publishes the count. Pairs with the acquire in rouse().
     sleepers_[w].word.store(idle, sys::release);
-    // [EC1], [EC2], [EC4] Orders the two steps above before the caller's checks. Pairs with the fences in
-    // notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence. While the count
-    // is not 0, each poster either sees the count and executes a full fence, or the work of the poster is
-    // visible to the first sleeper.
+    // [EC1], [EC2], [EC4] These fences order the two steps above before the caller's checks. Pairs with the
+    // fences in notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence. After
+    // that, while the count is not 0, there are two cases. A poster sees the count and executes a full fence,
+    // or the work of the poster is visible to the first sleeper.
     if (before >= one_waiting || EKIDEN_MUTANT(sleep_first_is_unheard)) {
         sys::fence(sys::seq_cst);
     } else {
@@ -137,11 +137,13 @@ bool event_count::begin_watch() noexcept {
            && !is_watched_.exchange(true, sys::relaxed);
 }
 
-/// Ends the watch of the watcher. The watcher may now run a long task, so it wakes another worker for the
-/// work that was published without a wake-up. If the watcher has the token, end_search() does this.
+/// Ends the watch of the watcher. The watcher may now run a long task, so the watcher wakes another worker
+/// for the work that was published without a wake-up. If the watcher has the token, end_search() wakes the
+/// other worker.
 void event_count::end_watch(wake_up how) noexcept {
     is_watched_.store(false, sys::relaxed);
-    // [AS4] Ends the watch, then reads the queues. Pairs with the fence in fork_participant::publish().
+    // [AS4] Orders the end of the watch before the check of the queues. Pairs with the fence in
+    // fork_participant::publish().
     sys::fence(sys::seq_cst); // [AS4]
     if (how != wake_up::notified && source_.has_work(source_.self)
         && !EKIDEN_MUTANT(sleep_watcher_leaves_silently))

@@ -45,7 +45,7 @@ sys::clock::duration checked_keep_alive(const thread_pool_options& options) {
     return sys::bounded(options.keep_alive);
 }
 
-/// Returns the processors for each worker. The result is empty if there is no restriction.
+/// Returns the processors for each worker. The result is empty if the workers may use all processors.
 std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
     std::vector<std::vector<int>> groups;
     if (wanted == placement::compact) {
@@ -82,7 +82,7 @@ pool_threads::~pool_threads() = default;
 
 pool_threads::member& pool_threads::of(const worker& who) const noexcept { return members_[who.index()]; }
 
-/// Adds a worker. Its thread starts later.
+/// Adds a worker. The thread of the worker starts later.
 void pool_threads::enlist() {
     const unsigned index = enlisted_.load(sys::relaxed);
     workers_[index] = std::make_unique<worker>(pool_, index);
@@ -115,7 +115,7 @@ void pool_threads::live(unsigned index) {
     }
     pool_.left_sleep(); // wakes the watch, which may sleep because no worker was awake
     {
-        const role_scope scope(self); // posts after this scope come from outside
+        const role_scope scope(self); // after this scope, posts of this thread count as posts from outside
         self.run();
     }
     if (EKIDEN_MUTANT(threads_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
@@ -146,7 +146,8 @@ bool pool_threads::is_crowded() const noexcept {
     return active_.load(sys::relaxed) > base_ + pool_.sleep().waiting();
 }
 
-/// Puts another thread to work, if the pool has or may start one.
+/// Hires a thread that stands by. If no thread stands by, starts a new thread, if the pool may have more
+/// threads.
 void pool_threads::hire() noexcept {
     if (!standing_by_.empty()) {
         member& next = members_[standing_by_.back()];
@@ -165,7 +166,7 @@ void pool_threads::hire() noexcept {
             - members_.get());
         if (index == enlisted_.load(sys::relaxed)) enlist();
         start_thread(index);
-    } catch (...) { // no memory or no thread: the pool continues without it
+    } catch (...) { // there is no memory or no thread, so the pool continues without the new thread
         ++refused_;
     }
 }
@@ -198,15 +199,15 @@ bool pool_threads::stand_by(worker& who) noexcept {
     {
         const std::lock_guard guard(lock_);
         if (has_stopped_ || !is_crowded()) return true;
-        if (own.is == member::duty::compensated) return true; // the watch will find that it is at work again
+        if (own.is == member::duty::compensated) return true; // the watch will find this thread at work
         own.is = member::duty::standing_by;
         own.hired.store(0, sys::relaxed);
         standing_by_.push_back(who.index());
         change_active(-1);
     }
     const auto end = sys::clock::now() + keep_alive_;
-    // [EL2] Relaxed: a hired thread checks the queues like any other thread, and the queues order its
-    // accesses.
+    // [EL2] Relaxed is enough, because a hired thread checks the queues like any other thread, and the queues
+    // order the accesses.
     while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
         std::unique_lock guard(lock_);
@@ -226,7 +227,8 @@ bool pool_threads::retire(worker& who) noexcept {
     return true;
 }
 
-/// Called by the thread of `who`, which is about to end. Unlocks, and joins the thread that retired before.
+/// Called by the thread of `who`, which is about to end. Releases the lock, and joins the thread that retired
+/// before this thread.
 void pool_threads::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept {
     member& own = of(who);
     who.show(worker::snapshot::state::gone); // before another thread can get this place
@@ -327,8 +329,8 @@ stalled_thread pool_threads::describe(unsigned index) const {
 }
 
 void pool_threads::add_to(thread_pool_metrics& sum) const noexcept {
-    // In the child of a fork(), no other thread can change these values. But the lock may be held by a thread
-    // that does not exist in the child.
+    // In the child of a fork(), no other thread can change these values. So the child does not acquire the
+    // lock, which may be held by a thread that does not exist in the child.
     const bool is_in_child = pool_.is_in_forked_child();
     std::unique_lock guard(lock_, std::defer_lock);
     if (!is_in_child) guard.lock();

@@ -25,7 +25,8 @@ class worker;
 
 class pool_threads {
 public:
-    /// Throws std::invalid_argument for bad numbers of threads, and std::bad_alloc.
+    /// Throws std::invalid_argument if `options` contains an invalid number of threads. Also throws
+    /// std::bad_alloc.
     pool_threads(scheduler& pool, const thread_pool_options& options);
     ~pool_threads();
     pool_threads(const pool_threads&) = delete;
@@ -34,15 +35,16 @@ public:
     /// Starts the first base() threads. Throws std::system_error if a thread cannot be started. In this case,
     /// the threads that have already started continue to run.
     void start();
-    /// Any thread, after the pool has stopped: hires the threads that stand by, so that these threads end. No
-    /// thread is hired after this call.
+    /// Called by any thread after the pool has stopped. Wakes the threads that stand by, so that these
+    /// threads can end. No thread is hired after this call.
     void stop() noexcept;
-    /// Waits until all threads have ended. Called after stop(), by one thread at a time.
+    /// Waits until all threads have ended. Only one thread at a time may call join(), and only after stop().
     void join() noexcept;
 
     /// Returns all workers that have ever existed. The number of workers only grows.
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
-        // [EL1] Acquire: sees the worker. Pairs with the release in enlist().
+        // [EL1] Acquire: a thread that sees the number also sees the workers. Pairs with the release in
+        // enlist().
         return {workers_.get(), enlisted_.load(sys::acquire)};
     }
     /// Returns how many threads run tasks while no thread is blocked.
@@ -54,37 +56,37 @@ public:
 
     // ---- called by the worker's own thread
 
-    /// Records that the worker `who` is about to block on `what`. Hires another thread if too few threads are
-    /// at work.
+    /// Records that the worker `who` is about to block on `what`. Wakes or starts another thread if too few
+    /// threads are at work.
     void block(worker& who, const char* what) noexcept;
     void unblock(worker& who) noexcept;
 
-    /// Returns whether more than base() threads are at work. Threads that sleep because there are no tasks
-    /// are included. The result is a hint. Each worker calls this function before each task.
+    /// Returns whether more than base() threads are at work. The function also counts the threads that sleep
+    /// because there are no tasks. The result is a hint. Each worker calls this function before each task.
     [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base_; }
     /// Returns whether more than base() threads are at work and awake. The result is a hint.
     [[nodiscard]] bool is_crowded() const noexcept;
-    /// Waits until the worker `who` is hired. Returns false if `who` was not hired for the time keep_alive().
-    /// After a false result, the thread must end, and must no longer use its worker.
+    /// Waits until another thread hires the worker `who`. Returns false if `who` was not hired for the time
+    /// keep_alive(). After a false result, the calling thread must end, and must no longer use the worker.
     [[nodiscard]] bool stand_by(worker& who) noexcept;
-    /// Called after a long sleep. Returns true if there are enough other threads. After a true result, the
-    /// thread must end, and must no longer use its worker.
+    /// Called by the thread of a worker after a long sleep. Returns true if the pool has enough other
+    /// threads. After a true result, the calling thread must end, and must no longer use the worker.
     [[nodiscard]] bool retire(worker& who) noexcept;
 
     // ---- called by the watch's thread
 
     /// Returns true if each worker either stands by, or sleeps because there are no tasks.
     [[nodiscard]] bool is_quiet() const noexcept;
-    /// Marks a worker as at work again if compensate() has marked the worker as blocked, and the worker has
-    /// made progress since.
+    /// Finds the workers that compensate() has marked as blocked and that have made progress since. Marks
+    /// these workers as at work again.
     void take_back() noexcept;
-    /// Marks a worker as blocked if it sleeps in the kernel, and has made no progress since the previous
-    /// call. Hires other threads to replace the blocked workers. Returns whether a thread was hired.
+    /// Finds the workers that sleep in the kernel and have made no progress since the previous call. Marks
+    /// these workers as blocked, and hires other threads to replace them. Returns whether a thread was hired.
     [[nodiscard]] bool compensate() noexcept;
     /// Returns whether the pool has most() threads, and all of them are blocked.
     [[nodiscard]] bool is_saturated() const noexcept;
 
-    /// Any thread: returns what the thread `index` does. Throws std::bad_alloc.
+    /// Any thread: returns what the thread with the index `index` does. Throws std::bad_alloc.
     [[nodiscard]] stalled_thread describe(unsigned index) const;
 
 private:
@@ -99,7 +101,7 @@ private:
         };
         duty is = duty::none;
         const char* what = nullptr; // what a blocked thread waits for
-        std::uint64_t since_ns = 0; // when the thread began to block
+        std::uint64_t since_ns = 0; // the time at which the thread began to block
         sys::thread thread;
         sys::thread_probe probe;
         std::uint64_t seen_finished = 0; // the number of finished tasks at the last check of the watch
@@ -126,12 +128,12 @@ private:
     const std::unique_ptr<std::unique_ptr<worker>[]> workers_;
     const std::unique_ptr<member[]> members_;
     sys::atomic<unsigned> enlisted_{0};
-    sys::atomic<unsigned> active_{0}; // the number of threads at work; written under lock_
+    sys::atomic<unsigned> active_{0}; // the number of threads at work; changed only under lock_
     unsigned threads_ = 0;
     unsigned blocked_ = 0;
     unsigned peak_ = 0;
-    std::uint64_t refused_ = 0;         // how often the system refused a thread
-    std::vector<unsigned> standing_by_; // the newest is hired first, because its caches are warmest
+    std::uint64_t refused_ = 0;         // how often the system refused to start a thread
+    std::vector<unsigned> standing_by_; // the last element is hired first: its caches are warmest
     sys::thread last_retired_;          // the next thread that retires joins this thread
     bool has_stopped_ = false;
 };

@@ -21,7 +21,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The list of all pools in the process. The child of a fork() uses it to mark the pools.
+/// The list of all pools in the process. The child of a fork() uses the list to mark the pools.
 struct pool_list {
     sys::slow_lock lock;
     scheduler* newest = nullptr;
@@ -56,7 +56,7 @@ constinit pool_list pools;
                      scheduler::forget_thread();
                  });
 
-/// Returns nothing if the pool needs no watch.
+/// Returns std::nullopt if the pool needs no watch.
 std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options,
                                                    const pool_threads& threads) {
     if (options.watch_interval < std::chrono::milliseconds::zero()) {
@@ -94,7 +94,7 @@ scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&)
     refuse_in_simulation(no_simulation);
     const auto interval = watch_interval(options_, threads_);
     try {
-        // The watch is made before the workers, because they use it.
+        // The watch is made before the workers, because the workers use the watch.
         if (interval.has_value()) watch_.emplace(*this, threads_, *interval, options_.name);
         threads_.start();
     } catch (...) {
@@ -121,15 +121,15 @@ thread_pool* scheduler::of_this_thread() noexcept {
 }
 
 worker* scheduler::this_worker() const noexcept {
-    return static_cast<worker*>(role_scope::find(id_)); // every role for a pool is that of a worker
+    return static_cast<worker*>(role_scope::find(id_)); // every role for a pool is a worker
 }
 
 // ---- tasks come in
 
 bool scheduler::submit(task* accepted, priority level, task_order order) {
-    // The task may run before this call returns, and a thread that sees its effect may destroy the pool. So
-    // notify() is called inside the push, and quiesce() waits for the push. If the caller is a worker of this
-    // pool, the pool cannot be destroyed during the call.
+    // The task may run before this call returns, and a thread that sees an effect of the task may destroy the
+    // pool. So notify() is called inside the push, and quiesce() waits for the push. If the caller is a
+    // worker of this pool, the pool cannot be destroyed during the call.
     const auto notify = [this]() noexcept { this->notify(); };
     trace::detail::moment(trace::kind::queued, accepted);
     bool is_in = false;
@@ -146,7 +146,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
         } else if (order == task_order::deferred
                    && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
             // When its current task has ended, this worker searches for a task and finds this one. If the
-            // worker blocks or runs another task before that, it announces this task.
+            // worker blocks or runs another task before that, the worker calls announce().
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers);
             if (is_in) here->owe(accepted);
         } else if (level != priority::normal || order != task_order::usual) {
@@ -165,7 +165,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
         if (EKIDEN_MUTANT(pool_notifies_after_the_push)) this->notify();
         return true;
     }
-    const owned_task dropped(accepted); // destroyed last, because the task may own the pool
+    const owned_task dropped(accepted); // is destroyed last, because the task may own the pool
     refuse_in_child("post");
     return false;
 }
@@ -244,9 +244,10 @@ std::uint64_t scheduler::finished() const noexcept {
 }
 
 bool scheduler::is_idle() const noexcept {
-    // [ID1] The loads of the counters acquire. The count of each finished task makes visible that the task
-    // was accepted, and that the tasks that it posted were accepted. So the second sum, which is read later,
-    // includes all these tasks. If both sums are equal, no accepted task was unfinished in between.
+    // [ID1] The loads of the counters have acquire order. A thread that sees the count of a finished task
+    // also sees that this task, and all tasks that this task posted, were accepted. So the second sum, which
+    // is read later, includes all these tasks. If both sums are equal, no accepted task was unfinished in
+    // between.
     const std::uint64_t sum = finished();
     return sum == accepted();
 }
@@ -273,7 +274,8 @@ bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
         const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
         // [ID2] Orders the count of waiting threads before the loads of the counts of tasks. Either a worker
         // that becomes idle sees this waiting thread and changes the epoch, or this thread sees the tasks
-        // that the worker has finished. [LS1] The fence also makes the load of the epoch an acquire.
+        // that the worker has finished. [LS1] Together with the fence, the load of the epoch acts as an
+        // acquire.
         sys::fence(sys::seq_cst);
         is_so = is_idle();
         if (is_so || asleep.is_over()) break;
@@ -312,7 +314,7 @@ void scheduler::resume() noexcept {
 void scheduler::stop() noexcept {
     if (is_in_forked_child()) return;
     gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
-    // If a thread has found the gate open, its task is in a queue before a worker may end.
+    // If a thread has found the gate open, the thread's task is in a queue before any worker can end.
     for (injection_queue& queue : queues_) {
         if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
     }
@@ -321,8 +323,8 @@ void scheduler::stop() noexcept {
     gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
     // Changes the word itself, so that a join() that is about to sleep on the word does not sleep. Relaxed is
-    // enough: a join() that does not see the stopped gate yet repeats its loop in drain(), and does not wait
-    // for outstanding work.
+    // enough, because a join() that does not see the stopped gate yet repeats its loop in drain(), and does
+    // not wait for outstanding work.
     if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::relaxed);
     sys::futex_wake_all(outstanding_);
     sleep_.signal_all();
@@ -355,19 +357,19 @@ bool scheduler::join(const wait_limit& limit) {
 /// already refuses the tasks of all other threads outside. Returns false if the limit is reached first.
 bool scheduler::drain(const wait_limit& limit) noexcept {
     for (;;) {
-        // [OW1] Acquire: all work that has begun so far is counted in outstanding_. Pairs with the release in
-        // work_started().
+        // [OW1] Acquire: sees in outstanding_ the count of all work that has begun so far. Pairs with the
+        // release in work_started().
         const std::uint32_t begun = works_begun_.load(sys::acquire);
         if (!wait_for_outstanding_work(limit)) return false;
         for (injection_queue& queue : queues_) queue.quiesce();
         if (!block_until_idle(limit)) return false;
-        // Tasks begin outstanding work, and is_idle() has acquired the ends of all tasks. So the next load
-        // sees all work that has begun since the load above. If no work has begun, no work was outstanding
-        // when no task was left.
+        // Tasks begin outstanding work, and is_idle() has seen the counts of all finished tasks with acquire
+        // order. So the next load sees all work that has begun since the load above. If no work has begun, no
+        // work was outstanding when no task was left.
         if (works_begun_.load(sys::relaxed) == begun || has_stopped()
             || EKIDEN_MUTANT(pool_join_forgets_late_work))
             return true;
-        if (limit.is_reached()) return false; // otherwise new work could delay this thread without limit
+        if (limit.is_reached()) return false; // without this check, new work could delay this thread forever
     }
 }
 
@@ -427,7 +429,7 @@ void scheduler::refuse_in_own_thread(const char* operation) const {
 }
 
 void scheduler::refuse_destruction_here() const noexcept {
-    const worker* const here = this_worker(); // null if the caller is the watch, or a thread_local object
+    const worker* const here = this_worker(); // null if the watch or a thread_local object is the caller
     refuse_destruction("thread_pool", here != nullptr, here != nullptr ? here->running() : nullptr);
 }
 

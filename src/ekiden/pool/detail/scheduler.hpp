@@ -28,10 +28,10 @@ class worker;
 
 /// The bits of scheduler::gate(). The bits say which tasks the pool accepts, and whether tasks may begin.
 namespace gate_bit {
-inline constexpr std::uint32_t closed = 1;  ///< refuses tasks from outside: join() or stop() was called
-inline constexpr std::uint32_t stopped = 2; ///< refuses all tasks, and abandons the queued tasks
-inline constexpr std::uint32_t paused = 4;  ///< begins no tasks
-inline constexpr std::uint32_t forked = 8;  ///< this is the child of a fork(), so there are no workers
+inline constexpr std::uint32_t closed = 1;  ///< the pool refuses tasks from outside, after join() or stop()
+inline constexpr std::uint32_t stopped = 2; ///< the pool refuses all tasks, and abandons queued tasks
+inline constexpr std::uint32_t paused = 4;  ///< the pool begins no tasks
+inline constexpr std::uint32_t forked = 8;  ///< this process is the child of a fork() and has no workers
 inline constexpr std::uint32_t refuses_outside = closed | stopped | forked;
 inline constexpr std::uint32_t refuses_workers = stopped | forked;
 } // namespace gate_bit
@@ -49,9 +49,9 @@ public:
 
     [[nodiscard]] bool submit(task* accepted, priority level, task_order order);
     [[nodiscard]] bool wait_idle(const wait_limit& limit);
-    /// Announces outstanding work: work elsewhere that will post its completion to the pool. join() waits
-    /// until work_finished() has been called for this work. The pool may be destroyed before work_finished()
-    /// has returned.
+    /// Announces outstanding work. Outstanding work runs outside of the pool and posts its completion to the
+    /// pool. join() waits until work_finished() has been called for this work. The pool may be destroyed
+    /// before work_finished() has returned.
     void work_started() noexcept;
     void work_finished() noexcept;
     void pause() noexcept;
@@ -66,8 +66,8 @@ public:
     }
     /// If the calling thread is a worker of this pool, returns this worker. Otherwise returns null.
     [[nodiscard]] worker* this_worker() const noexcept;
-    /// Returns the pool whose worker the calling thread is, or null. If the thread works for several pools,
-    /// returns the innermost one.
+    /// If the calling thread is a worker of a pool, returns that pool. Otherwise returns null. If the thread
+    /// is a worker of several pools, returns the pool whose work it began last.
     [[nodiscard]] static thread_pool* of_this_thread() noexcept;
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     [[nodiscard]] context_id id() const noexcept { return id_; }
@@ -81,13 +81,13 @@ public:
     /// Throws std::system_error(operation_not_permitted) if this process is the child of a fork(), because
     /// the pool has no threads in the child.
     void refuse_in_child(const char* operation) const;
-    /// The message of refuse_in_simulation() if a simulated thread uses a pool.
+    /// The message that refuse_in_simulation() reports if a simulated thread uses a pool.
     static constexpr const char* no_simulation = "a thread_pool runs for real: use a sim_context in its "
                                                  "place, with .helps = true if tasks wait for results";
     /// Terminates the program. Called if one of the pool's own threads destroys the pool.
     [[noreturn]] void refuse_destruction_here() const noexcept;
-    /// Reports to the program that the pool makes no progress. `threads` has the indexes of the workers to
-    /// report.
+    /// Reports to the program that the pool makes no progress. `threads` contains the indexes of the workers
+    /// that the report describes.
     void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
 
     // ---- called by workers
@@ -107,26 +107,26 @@ public:
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
         return threads_.workers();
     }
-    /// Called when a worker of this pool has left its sleep.
+    /// Called when a worker of this pool has started or woken up. Wakes the watch.
     void left_sleep() noexcept {
         if (watch_.has_value()) watch_->wake();
     }
-    /// Removes the role of the calling thread, so that the thread works for no context. Called in the child
-    /// of a fork(), because the child has no workers, even if a task called fork().
+    /// Removes the role of the calling thread, so that the thread works for no context. The child of a fork()
+    /// calls this function. The child has no workers, even if a task called fork().
     static void forget_thread() noexcept;
     /// Returns true if a queue or the work source may contain a task.
     [[nodiscard]] bool has_work() const noexcept;
-    /// Called by a worker that has no task, after a full fence. Wakes the threads that wait in wait_idle()
-    /// and join().
+    /// Called by a worker that has no task and has executed a full fence. Wakes the threads that wait in
+    /// wait_idle() and join().
     void announce_idle() noexcept;
 
     // ---- the work source
 
-    /// Any thread: sets the only work source of the pool. The source must live until the threads of the pool
-    /// have ended.
+    /// Any thread: sets the only work source of the pool. The work source must live until the threads of the
+    /// pool have ended.
     void set_source(work_source& source) noexcept;
-    // The next three functions call the members of the source. If the pool has no source, these functions
-    // find no work.
+    // The next three functions call the members of the work source. If the pool has no work source, these
+    // functions find no work.
     [[nodiscard]] task* find_in_sources(unsigned w) noexcept;
     [[nodiscard]] bool sources_have_work() const noexcept;
     void ask_sources() noexcept;
@@ -149,8 +149,8 @@ private:
     [[nodiscard]] injection_queue& checked_queue(priority level);
 
     // The word outstanding_ has three parts. The bits of work_count contain the number of pieces of
-    // outstanding work. The bit work_awaited is set while join() sleeps until this number is 0. When stop()
-    // ends this wait of join(), it sets the bit work_in_vain.
+    // outstanding work. The bit work_awaited is set while join() sleeps until this number is 0. stop() sets
+    // the bit work_in_vain, which ends this wait of join().
     static constexpr std::uint32_t work_awaited = std::uint32_t{1} << 31;
     static constexpr std::uint32_t work_in_vain = std::uint32_t{1} << 30;
     static constexpr std::uint32_t work_count = work_in_vain - 1;
@@ -167,8 +167,8 @@ private:
     wait_circles circles_;
     event_count sleep_;
     std::optional<watch> watch_;
-    binary_semaphore joining_{1};         // the thread that has the permit ends the pool
-    bool services_are_shut_down_ = false; // written only by the thread with the permit
+    binary_semaphore joining_{1};         // the thread that has the only permit ends the pool
+    bool services_are_shut_down_ = false; // only the thread with the permit writes this member
 
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};
@@ -176,7 +176,7 @@ private:
     sys::atomic<std::uint32_t> works_begun_{0};
     sys::atomic<std::uint64_t> stalls_{0};
 
-    friend struct pool_list; // contains all pools of the process, for fork()
+    friend struct pool_list; // a pool_list contains all pools of the process, for fork()
     scheduler* older_ = nullptr;
     scheduler* newer_ = nullptr;
 };

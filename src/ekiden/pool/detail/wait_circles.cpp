@@ -17,8 +17,8 @@ void wait_circles::begin_wait(worker& self) noexcept {
         if (length == 0) return;
         circle.reserve(length);
         const worker* next = &self;
-        // The circle may have been reported before: a worker in a circle can be woken for other work, and
-        // then sleep again.
+        // The circle may have been reported before, because a worker in a circle can be woken for other work,
+        // and then sleep again.
         bool is_told = true;
         for (unsigned i = 0; i != length; ++i, next = worker_that_runs_what(*next)) {
             circle.push_back(next->index());
@@ -29,7 +29,7 @@ void wait_circles::begin_wait(worker& self) noexcept {
         return;
     }
     pool_.report_stall(stall_report::reason::deadlocked,
-                       circle); // outside the lock: the circle cannot change
+                       circle); // needs no lock, because the circle cannot change
 }
 
 void wait_circles::end_wait(worker& self) noexcept {
@@ -47,7 +47,8 @@ std::optional<std::string> wait_circles::result_awaited_by(const worker& which) 
 /// stack, or null.
 const worker* wait_circles::worker_that_runs_what(const worker& waiting) const noexcept {
     for (const auto& w : pool_.workers()) {
-        // The stack of a waiting worker cannot change before its end_wait(), which needs the lock.
+        // The stack of a waiting worker cannot change before the worker calls end_wait(), which acquires the
+        // lock.
         if (w->is_waiting_for_result && w->runs(waiting.awaited())) return w.get();
     }
     return nullptr;

@@ -21,8 +21,8 @@ public:
     explicit wait_circles(scheduler& pool) noexcept : pool_(pool) {}
 
     /// Called before the worker `self` sleeps until its awaited result is ready. If this wait closes a
-    /// circle, reports the circle once. The check is exact, because a worker that waits in a circle cannot
-    /// continue before its call of end_wait().
+    /// circle, reports the circle once. The check is exact, because each waiting worker must call end_wait()
+    /// before it continues.
     void begin_wait(worker& self) noexcept;
     void end_wait(worker& self) noexcept;
 
@@ -35,7 +35,7 @@ private:
     [[nodiscard]] unsigned circle_through(const worker& first) const noexcept;
 
     scheduler& pool_;
-    mutable sys::slow_lock lock_; // also protects worker::is_waiting_for_result
+    mutable sys::slow_lock lock_; // this lock also protects worker::is_waiting_for_result
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

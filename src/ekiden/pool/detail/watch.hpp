@@ -17,7 +17,7 @@ class pool_threads;
 
 /// A thread that checks the workers of a pool at intervals. If workers sleep in the kernel while tasks are
 /// queued, the watch lets other threads run these tasks. The watch also reports a saturated pool. While all
-/// workers sleep, the watch sleeps, too.
+/// workers sleep, the watch also sleeps.
 class watch {
 public:
     /// Starts the thread of the watch. Throws std::system_error if the system refuses to start the thread.
@@ -26,14 +26,14 @@ public:
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
 
-    /// Any thread: called when a worker has left its sleep.
+    /// Any thread: wakes the watch if the watch sleeps. Called when a worker has started or woken up.
     void wake() noexcept;
 
 private:
-    // word_      meaning                            set by
-    // checking   the watch checks at intervals      wake
-    // asleep     the watch and all workers sleep    the watch
-    // leaving    the pool ends                      ~watch
+    // The values of word_:
+    //  * checking: the watch checks the workers at intervals. wake() and the watch set this value.
+    //  * asleep: the watch and all workers sleep. The watch sets this value.
+    //  * leaving: the pool ends. The destructor of the watch sets this value.
     enum : std::uint32_t { checking, asleep, leaving };
 
     void run() noexcept;
@@ -44,7 +44,7 @@ private:
     scheduler& pool_;
     pool_threads& threads_;
     const sys::clock::duration interval_;
-    unsigned starving_checks_ = 0; // how many checks in a row found waiting tasks and no idle worker
+    unsigned starving_checks_ = 0; // the number of checks in a row with queued tasks but no idle worker
     bool has_reported_ = false;
     sys::atomic<std::uint32_t> word_{checking};
     sys::thread thread_;

@@ -1,6 +1,6 @@
 /// An interface for work that the workers of a pool find outside of the pool's queues.
 ///
-/// Part: pool. Used by: pool, fork. The fork-join implements this interface. Private.
+/// Part: pool. Used by: pool, fork. Fork-join implements this interface. Private.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -14,11 +14,11 @@ class task;
 /// source are pieces of running tasks, so they run even in a paused pool.
 class work_source {
 public:
-    /// Any thread: returns whether there may be work. The result is a hint, unless the caller orders the call
-    /// by a fence.
+    /// Any thread: returns whether there may be work. Without a fence before the call, the result is only a
+    /// hint.
     [[nodiscard]] virtual bool has_work() const noexcept = 0;
 
-    /// Worker `w`: returns a task to run at once, or null.
+    /// Called by worker `w`. Returns a task that the worker must run at once, or null.
     [[nodiscard]] virtual task* find(unsigned w) noexcept = 0;
 
     /// Called by a worker that has found no work. Requests that other threads publish forked calls.

@@ -16,8 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-/// Called after a task. If the task has called fork() and this process is the child, terminates the child.
-/// The child has no workers, and the next steps of this thread belong to the parent.
+/// Called after a task has run. If the task has called fork() and this process is the child, terminates the
+/// child. The child has no workers, so only the parent may execute the next steps of this thread.
 void expects_no_child(std::uint32_t gate) noexcept {
     sys::expects(
         (gate & gate_bit::forked) == 0,
@@ -58,7 +58,7 @@ void worker::run() noexcept {
                 continue;
             }
         }
-        const bool has_stopped = is_stopped(); // is read before the last search of the queues
+        const bool has_stopped = is_stopped(); // read before the last search of the queues
         const bool has_surplus = others.has_surplus();
         if (has_surplus && others.is_crowded()) {
             end_search();
@@ -82,15 +82,17 @@ void worker::run() noexcept {
     show(snapshot::state::gone);
 }
 
-/// Called before this thread stops searching for tasks, because it may have completed the last task of all.
+/// Called before this thread stops searching for tasks, because this thread may have completed the last task
+/// of the pool.
 void worker::stop_searching() noexcept {
     announce();
     sys::fence(sys::seq_cst); // [ID2] Before a sleep, prepare_wait() has this fence.
     if (!EKIDEN_MUTANT(worker_leaves_unannounced)) pool_.announce_idle();
 }
 
-/// Searches for tasks of high priority first, then for own tasks, then for tasks from outside, and then for
-/// the tasks of other workers. Every 64th search begins with a place that this order could neglect forever.
+/// Searches first for tasks of high priority, then for this worker's own tasks, then for tasks from outside,
+/// and then for the tasks of other workers. Every 64th search begins with a place in which a task could
+/// otherwise wait forever.
 task* worker::find_task() noexcept {
     task* found = ++turn_ % fair_turn == 0 ? neglected() : nullptr;
     if (found == nullptr) found = injected(priority::high);
@@ -120,9 +122,9 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
     if (owed_ != 0) [[unlikely]]
         settle(taken);
     if (!is_admitted) {
-        running_type_.store(taken->type(), sys::relaxed); // for the message if the task breaks a contract
+        running_type_.store(taken->type(), sys::relaxed); // a message needs it if the task breaks a contract
         taken->abandon();
-        abandoned_.add(); // [ID1] as below, for a task that has run
+        abandoned_.add(); // [ID1] like ran_.add() below
         return;
     }
     if (taken->queued_at != 0) [[unlikely]]
@@ -149,7 +151,7 @@ bool is_paused(std::uint32_t gate) noexcept {
 
 } // namespace
 
-/// Returns whether `taken` is a piece of a running task. Such a task continues in a paused or stopped pool.
+/// Returns whether `taken` is a piece of a running task. A piece runs even in a paused or stopped pool.
 bool worker::is_piece(const task* taken) noexcept { return std::exchange(piece_, nullptr) == taken; }
 
 /// Waits while the pool is paused. Returns false if the task must not run.
@@ -171,9 +173,10 @@ bool worker::admit() noexcept {
 
 // ---- where tasks come from
 
-/// Takes a task from one of four places, in turn. Without this function, a worker that always has own tasks
-/// would never search these places. The theft from the batch of the next worker bounds how many later tasks
-/// can overtake a task in a batch: see the comment of thread_pool.
+/// Takes a task from one of four places, which the calls use in turn. Without this function, a worker that
+/// always has own tasks would never search these places. A task in a batch can be overtaken by a bounded
+/// number of later tasks, because this function steals from the batch of the next worker. The comment of
+/// thread_pool states the bound.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 4) {
     case 0:
@@ -186,7 +189,7 @@ task* worker::neglected() noexcept {
         return next_victim_ != index_ ? note_theft(workers[next_victim_]->batch_.take()) : nullptr;
     }
     default:
-        // A theft from a deque may cost a system call that interrupts the owner, so it is rare.
+        // This case is rare, because a theft from a deque may need a system call that interrupts the owner.
         if (turn_ / fair_turn % 64 == 3) {
             if (task* const found = stolen()) return found;
         }
@@ -254,7 +257,7 @@ task* worker::from_sources() noexcept {
     task* const found = pool_.find_in_sources(index_);
     if (found == nullptr) return nullptr;
     piece_ = found;
-    spawned_.add(); // counted like a task that this worker has posted
+    spawned_.add(); // counts the piece like a task that this worker has posted
     return found;
 }
 
@@ -273,19 +276,20 @@ void worker::push(task* spawned) {
     const std::uint64_t number = spawned_.value();
     // Every 64th task records how long it waits, as in injection_ring::push().
     spawned->queued_at = number % 64 == 0 ? sys::now_ns() : 0;
-    // The task is counted before another worker can finish it: see scheduler::is_idle().
+    // The task is counted before another worker can finish the task, because scheduler::is_idle() needs this
+    // order.
     spawned_.add();
     try {
         deque_.push(spawned);
     } catch (...) {
-        ran_.add(); // keeps the counts equal, because there is no task
+        ran_.add(); // keeps both counts equal, because the task was not pushed
         throw;
     }
 }
 
 // ---- waiting
 
-/// Returns the next task, or null when there is a reason to return.
+/// Returns the next task. Returns null if there is a reason to return.
 task* worker::next_task(const reason_to_return& reason) noexcept {
     for (;;) {
         // The reason is checked before the queues. So before a worker of a stopped pool ends, it finds the
@@ -299,13 +303,13 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
             return found;
         }
         park(reason);
-        // Too many workers may have been woken. run() checks this.
+        // More workers may have been woken than the pool needs. run() checks this.
         if (reason.awaited == nullptr && reason.end_of_life != nullptr) return nullptr;
     }
 }
 
 /// Searches for a task. In a paused pool, a worker that waits for a result takes only pieces of running
-/// tasks. It would have to hold any other task until resume(), even if its own wait ends earlier.
+/// tasks. The worker would have to hold any other task until resume(), even if the result is ready earlier.
 task* worker::find(const reason_to_return& reason) noexcept {
     return must_hold_back(reason) ? from_sources() : find_task();
 }
@@ -339,7 +343,7 @@ bool worker::is_stopped() const noexcept {
 
 /// Searches for a limited time. Only the owner of the token searches, unless the program has set a spin_time.
 /// In the protocol of sleep.md, a worker that searches without the token counts as busy, because no poster
-/// relies on it.
+/// relies on this worker.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
     if (!has_token_ && !pool_.all_search()) return nullptr;
@@ -363,7 +367,7 @@ void worker::park(const reason_to_return& reason) noexcept {
     const auto wake = [](void* argument) noexcept {
         auto* const sleeper = static_cast<awaiting*>(argument);
         sleeper->sleep.signal(sleeper->index);
-        // [PK1] Release: all accesses of this thread to the worker come before this store. Pairs with the
+        // [PK1] Release: orders all accesses of this thread to the worker before this store. Pairs with the
         // acquire at the end of park().
         sleeper->called.store(true, sys::release);
     };
@@ -373,12 +377,12 @@ void worker::park(const reason_to_return& reason) noexcept {
     recycler::flush();
     event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
-    pool_.ask_sources(); // A thread that forks later sees this sleeper: see fork/detail/fork_join.md.
-    // If this worker must hold back, then either it sees here that the gate is open, or resume() sees that
-    // the worker sleeps.
+    pool_.ask_sources(); // A later fork of a call sees this sleeper: see fork/detail/fork_join.md.
+    // If this worker must hold back, there are two cases. Either this worker sees here that the gate is open,
+    // or resume() sees that the worker sleeps.
     const bool saw_work = must_hold_back(reason) ? pool_.sources_have_work() : pool_.has_work();
-    // If another worker has the token, that worker checks the queues again, or wakes a worker: W4' in
-    // sleep.md.
+    // If another worker has the token, that worker checks the queues again or wakes a worker (W4' in
+    // sleep.md).
     if ((saw_work && !sleep.is_searched()) || should_return(reason)) {
         has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;
         // Posters may have relied on the token that prepare_wait() gave back. The next owner of the token
@@ -454,11 +458,11 @@ bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
     const hidden_scopes others_are_outside;
     while (task* const next = next_task({&awaited, nullptr})) {
         if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
-        const std::uint32_t gate = pool_.gate().load(sys::acquire); // is read after the take, as in admit()
+        const std::uint32_t gate = pool_.gate().load(sys::acquire); // read after the task was taken
         const bool runs_already = is_piece(next);
         bool is_admitted = runs_already || (gate & gate_bit::stopped) == 0;
         if (!runs_already && is_paused(gate)) {
-            // admit() would hold this worker until resume(), even if its own wait ends earlier.
+            // admit() would hold this worker until resume(), even if the awaited result is ready earlier.
             if (put_back(next)) continue;
             is_admitted = admit();
         }

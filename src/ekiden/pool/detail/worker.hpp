@@ -35,7 +35,7 @@ public:
     /// Waits until `awaited` is ready. If `limit` is null, the worker runs other tasks during the wait,
     /// because there may be no other worker that can run these tasks. These tasks may wait in the same way,
     /// so the waits can be nested to any depth. If there is a limit, the worker sleeps like a blocked thread,
-    /// because it could not abort a running task when the limit is reached.
+    /// because the worker could not abort a task that still runs when the limit is reached.
     bool wait_for(completion& awaited, const wait_limit* limit) noexcept override;
 
     /// Sleeps until `awaited` is ready, without running other tasks. Reports a deadlock if tasks wait for
@@ -46,8 +46,8 @@ public:
     void end_blocking() noexcept override;
 
     /// Records that the running task has queued the deferred task `given`, for which no worker was woken. A
-    /// later call of announce() wakes a worker. The call of announce() is not needed if this worker takes
-    /// `given` next.
+    /// later call of announce() wakes a worker. If this worker takes `given` next, no call of announce() is
+    /// needed.
     void owe(const task* given) noexcept {
         ++owed_;
         owed_task_ = given;
@@ -64,8 +64,9 @@ public:
         return deque_.maybe_filled() || batch_.maybe_filled();
     }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
-    /// Any thread: returns how many tasks have been run or abandoned. The two counts of tasks only grow. So
-    /// if a count changes during the call, the result may be too small, but never too large.
+    /// Any thread: returns how many tasks have been run or abandoned. The result is the sum of two counts,
+    /// which only grow. So if a count changes during the call, the result may be too small, but never too
+    /// large.
     [[nodiscard]] std::uint64_t finished() const noexcept { return ran_.value() + abandoned_.value(); }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
@@ -74,7 +75,7 @@ public:
     [[nodiscard]] completion& awaited() const noexcept { return *waits_->awaited; }
     /// Returns whether the task of `result` lies on this worker's stack. Called like awaited().
     [[nodiscard]] bool runs(const completion& result) const noexcept;
-    /// Returns the flag that says whether this worker's circle of waits has been reported. Called like
+    /// Returns a flag that is true if the circle of waits with this worker has been reported. Called like
     /// awaited().
     [[nodiscard]] bool& is_in_told_circle() const noexcept { return waits_->is_in_told_circle; }
     /// Any thread: returns the type name of the current task. If no task is running, returns the type name of
@@ -83,26 +84,26 @@ public:
     /// Returns the type of the current or last task. Returns null if the worker has not run a task yet.
     [[nodiscard]] task::function running() const noexcept { return running_type_.load(sys::relaxed); }
 
-    bool is_waiting_for_result = false; ///< Protected by the lock of wait_circles.
+    bool is_waiting_for_result = false; ///< The lock of wait_circles protects this member.
 
-    /// The state of a worker, as other threads can see it even while the worker is stuck. The members are
-    /// read one after the other, so they need not belong to the same moment.
+    /// The state of a worker. Other threads can read this state even while the worker makes no progress. The
+    /// members are read one after the other, so they need not belong to the same moment.
     struct snapshot {
         enum class state : std::uint8_t {
             busy,
             held, // the worker has a task that waits for resume()
             asleep,
             standing_by,
-            gone // there is no thread, or the thread has left the pool
+            gone // the worker has no thread, or its thread has left the pool
         };
         state is;
         std::uint64_t finished;   ///< how many tasks have been run or abandoned
         task::function task_type; ///< the type of the current or last task; null before the first task
-        const task* awaited;      ///< the awaited result, for comparison only; null if there is none
+        const task* awaited;      ///< the awaited result, used only for comparisons; null if there is none
         task::function awaited_type;
         const char* blocked_on;  ///< what the worker blocks on; null if it does not block
         const void* wanted_lock; ///< the lock on which the worker may block, if lock_checks is set
-        std::uint64_t since_ns;  ///< when the worker began to sleep, wait or block
+        std::uint64_t since_ns;  ///< the time at which the worker began to sleep, wait or block
 
         /// Returns whether the worker sleeps until `awaited` is ready.
         [[nodiscard]] bool awaits_asleep() const noexcept {
@@ -113,33 +114,33 @@ public:
     };
     /// Any thread or signal handler: returns what the worker does. Acquires no lock, and allocates no memory.
     [[nodiscard]] snapshot look() const noexcept;
-    /// Stores the state for other threads. Called only while the calling thread still is this worker.
+    /// Publishes the state `is` to other threads. The calling thread must still be this worker.
     void show(snapshot::state is) noexcept;
-    /// Any thread, like look(): returns whether the task `one` lies on this worker's stack, either running or
-    /// waiting for a result.
+    /// Any thread or signal handler: returns whether the task `one` lies on this worker's stack. The task may
+    /// be running or waiting for a result.
     [[nodiscard]] bool seems_to_run(const task* one, task::function type) const noexcept;
     [[nodiscard]] bool seems_to_hold(const void* lock) const noexcept { return locks_.has(lock); }
 
 private:
-    /// The reason for which a search for tasks ends without a task. In wait_for(), `awaited` is the awaited
-    /// result. In run(), `awaited` is null. For a surplus thread, `end_of_life` is the time at which the
-    /// thread retires. Otherwise `end_of_life` is null.
+    /// Says when a worker must end its search for tasks although it has found no task. In wait_for(),
+    /// `awaited` is the result for which the worker waits. In run(), `awaited` is null. For a surplus thread,
+    /// `end_of_life` is the time at which the thread retires. Otherwise `end_of_life` is null.
     struct reason_to_return {
         completion* awaited;
         const sys::clock::time_point* end_of_life;
     };
 
-    /// A task on the stack of this worker's thread. The task on top runs. The tasks below it wait for
-    /// results.
+    /// A task on the stack of this worker's thread. The task on top of the stack runs. All other tasks on the
+    /// stack wait for results.
     struct running_task {
-        const task* self = nullptr; // for comparison only, because the task may be destroyed
+        const task* self = nullptr; // used only for comparisons, because the task may be destroyed
         task::function type = nullptr;
     };
     struct wait_frame {
         completion* awaited;
         running_task waiting;
         const wait_frame* outer;
-        mutable bool is_in_told_circle = false; // protected by the lock of wait_circles
+        mutable bool is_in_told_circle = false; // the lock of wait_circles protects this member
     };
 
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
@@ -173,24 +174,24 @@ private:
     const unsigned index_;
     bool has_token_ = false;
     bool is_blocking_ = false;
-    std::uint64_t blocked_since_ = trace::detail::nothing; // When the blocked call began, for a trace.
-    std::uint32_t turn_ = 0;                               // How many searches have begun.
+    std::uint64_t blocked_since_ = trace::detail::nothing; // The time at which the blocking call began.
+    std::uint32_t turn_ = 0;                               // The number of searches that have begun.
     std::size_t next_victim_ = 0;                          // The next worker from which neglected() steals.
     sys::random random_;
-    const task* piece_ = nullptr; // A task from a work source that has not begun yet.
-    // The number of deferred tasks that have not been announced, and the newest of these tasks, for
-    // comparison only.
+    const task* piece_ = nullptr; // A task that came from a work source and has not begun yet.
+    // The number of deferred tasks that have not been announced, and the newest of these tasks. The pointer
+    // to the task is used only for comparisons.
     std::uint32_t owed_ = 0;
     const task* owed_task_ = nullptr;
     // Other threads read the following members.
     sys::atomic<const task*> running_{nullptr};
     sys::atomic<task::function> running_type_{nullptr};
-    // The following members are for look(), and are written on slow paths. All accesses except those to
+    // look() reads the following members, which are written only on slow paths. All accesses except those to
     // blocked_on_ are relaxed, because blocked_on_ is the only pointer that a reader dereferences.
     sys::atomic<snapshot::state> is_{snapshot::state::busy};
     sys::atomic<const task*> awaited_{nullptr};
     sys::atomic<task::function> awaited_type_{nullptr};
-    sys::atomic<const char*> blocked_on_{nullptr}; // The text is never freed, because readers may be late.
+    sys::atomic<const char*> blocked_on_{nullptr}; // The text is never freed: a reader may still use it.
     const char* last_blocked_on_ = "";
     sys::atomic<std::uint64_t> since_ns_{0};
     static constexpr std::size_t most_shown = 8;
@@ -198,7 +199,7 @@ private:
         sys::atomic<const task*> self{nullptr};
         sys::atomic<task::function> type{nullptr};
     };
-    std::array<shown_task, most_shown> on_stack_{}; // the waiting tasks, outermost first
+    std::array<shown_task, most_shown> on_stack_{}; // the tasks that wait, beginning with the outermost task
     std::size_t depth_ = 0;
     detail::shown_locks locks_;
     const wait_frame* waits_ = nullptr;
@@ -209,7 +210,7 @@ private:
 
     // The counters have cache lines of their own, because other threads read them.
     alignas(sys::isolation) single_writer_counter spawned_;
-    single_writer_counter ran_; // a finished task is counted here or in abandoned_
+    single_writer_counter ran_; // each finished task is counted either here or in abandoned_
     single_writer_counter abandoned_;
     single_writer_counter stolen_;
     single_writer_counter injected_;

@@ -1,4 +1,5 @@
-// What other threads can see of a worker. The watch, dump(), live views, reports and metrics use it.
+// What other threads can see of a worker. The watch, dump(), live views, reports and metrics use these
+// functions.
 #include <ekiden/pool/detail/worker.hpp>
 
 #include <ekiden/sys/clock.hpp>
@@ -33,7 +34,7 @@ char worker::snapshot::sign() const noexcept {
 }
 
 bool worker::seems_to_run(const task* one, task::function type) const noexcept {
-    // The type is also compared, because another task may have got the memory of a finished task.
+    // The type is also compared, because another task may reuse the memory of a finished task.
     if (running_.load(sys::relaxed) == one && running_type_.load(sys::relaxed) == type) return true;
     return std::any_of(on_stack_.begin(), on_stack_.end(), [=](const shown_task& waiting) {
         return waiting.self.load(sys::relaxed) == one && waiting.type.load(sys::relaxed) == type;
