@@ -2,7 +2,7 @@
 ///
 /// Part: fork. Used by: programs, the parallel algorithms. fork_join.md describes the protocol.
 ///
-/// parallel_invoke(f, g) calls f. Meanwhile, other threads can run g if this thread has offered g to them.
+/// parallel_invoke(f, g) calls f. While f runs, other threads can run g if this thread has offered g to them.
 /// This thread offers g only if it offers no older call, or if other threads have asked for more work. If no
 /// other thread has stolen g, this thread calls g after f.
 ///
@@ -156,8 +156,8 @@ public:
         return outcome_.value();
     }
 
-    /// Waits for the child after the parent's own call has thrown. Call this in the handler of the exception,
-    /// which is stored. Afterwards, stolen_result() throws all stored exceptions.
+    /// Waits for the child after the parent's own call has thrown. Call this in the handler of the exception.
+    /// join_and_keep() stores the exception. Afterwards, stolen_result() throws all stored exceptions.
     [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
         fork_errors own = caught_fork_errors();
         if (take_back()) run(this, scope);
@@ -171,8 +171,8 @@ private:
         self->outcome_.call(std::forward<F>(self->held_), scope);
     }
 
-    // volatile, so that each fork reads the address from memory. Otherwise the compiler would keep the
-    // address in a register, which each call must save.
+    // volatile, so that each fork reads the address from memory. Without volatile, the compiler would keep
+    // the address in a register, and each call would have to save this register.
     static inline const volatile function run_here_ = &run;
 
     fork_held<F> held_;
@@ -241,8 +241,8 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
 /// have returned. The result is a tuple of the callables' results, in the order of the callables. A callable
 /// that returns void adds no element to the tuple. Everything that the callables do happens before the
 /// return. If a callable throws, the other callables are still called. When all calls have ended,
-/// parallel_invoke() throws the exception of the callable that comes first in the argument list.
-/// suppressed_exceptions() returns the other exceptions.
+/// parallel_invoke() throws the first exception in the order of the arguments. suppressed_exceptions()
+/// returns the other exceptions.
 ///
 /// While this thread waits for a call that another thread runs, this thread runs only calls that were forked
 /// inside that call. So the caller may hold a lock across parallel_invoke(), unless the callables acquire the

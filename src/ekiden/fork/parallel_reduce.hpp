@@ -148,7 +148,7 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, 
 /// because the operands keep the order of the numbers. The reduction runs in pieces, and each piece begins
 /// with a copy of `identity`.
 ///
-/// By default, the values are grouped differently in each call. If `options.deterministic` is set, every call
+/// By default, each call may group the values differently. If `options.deterministic` is set, every call
 /// groups the values in the same way. So even a result that depends on the grouping, such as a sum of
 /// floating-point numbers, is the same in every call.
 ///

@@ -5,8 +5,8 @@
 /// The algorithm is quicksort (Hoare, 1962). The sort forks the two parts of each partition. std::sort sorts
 /// small parts. If bad pivots make the recursion too deep, std::sort sorts large parts, too, like in
 /// introsort (Musser, 1997). If the elements are numbers and the order is ascending or descending,
-/// branchless_sort replaces this algorithm. One thread alone makes the first partition. So the speedup is at
-/// most about half the logarithm of the number of elements.
+/// parallel_sort uses the algorithm of branchless_sort. One thread alone makes the first partition. So the
+/// speedup is at most about half the logarithm of the number of elements.
 #pragma once
 
 #include <ekiden/fork/detail/branchless_sort.hpp>
@@ -66,9 +66,9 @@ struct quicksort {
         const Iterator c = median(first + 6 * eighth, first + 7 * eighth, last - 1);
         std::iter_swap(first, median(a, b, c));
         const Iterator pivot = first;
-        // The downward search ends at the pivot at the latest. The upward search ends at an element that is
-        // not less than the pivot. Only the first upward search must check for the end of the range. Each
-        // swap leaves an element at `high` that ends the next upward search.
+        // The downward search ends at the pivot or earlier. The upward search ends at an element that is not
+        // less than the pivot. Only the first upward search must check for the end of the range. Each swap
+        // leaves an element at `high` that ends the next upward search.
         Iterator low = first + 1;
         Iterator high = last;
         while (low != high && std::invoke(compare, *low, *pivot)) ++low;
@@ -138,7 +138,7 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
     static_assert(is_separate,
                   "ekiden: parallel_sort: two threads must not write to neighboring elements of a "
                   "std::vector<bool>, which share a byte; take std::vector<char>");
-    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // to avoid a second message
+    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // to avoid a second error message
     static_assert(can_move, "ekiden: parallel_sort: the elements must be movable and assignable");
     constexpr bool can_compare = std::is_invocable_r_v<bool, Compare&, std::iter_reference_t<Iterator>,
                                                        std::iter_reference_t<Iterator>>;
@@ -180,8 +180,8 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
 /// elements may be in a moved-from state. parallel_sort() throws the exception when no thread sorts any more.
 /// In all other respects, the function behaves like parallel_for().
 ///
-/// Returns false if a stop was requested through `options.stop` before the end. The elements are then in no
-/// particular order. Without a stop request, sorts all elements and returns true.
+/// Returns false if a stop was requested through `options.stop` before the end. In this case the elements are
+/// in no particular order. Without a stop request, sorts all elements and returns true.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 bool parallel_sort(Iterator first, Iterator last, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(nullptr, first, last, compare, options);

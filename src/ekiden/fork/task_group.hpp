@@ -116,8 +116,8 @@ public:
     /// Requests a stop. Tasks that have not begun are dropped. Tasks that have begun see the request in their
     /// stop token. Returns false if a stop was already requested.
     ///
-    /// The request lasts until a wait returns true or throws. A request that comes just before the end of
-    /// such a wait may last until the end of the next wait.
+    /// The request lasts until a wait returns true or throws. A request that comes just before a wait ends
+    /// may last until the end of the next wait.
     bool request_stop() noexcept;
     /// Returns whether a stop is requested.
     [[nodiscard]] bool stop_requested() const noexcept {
@@ -191,7 +191,7 @@ private:
 
         task_group& group_;
         adding* const outer_;
-        std::uint64_t dropped_ = 0; // tasks destroyed during this call; tasks_ still counts them
+        std::uint64_t dropped_ = 0; // number of tasks destroyed in this call, which tasks_ still counts
     };
 
     void dropped() noexcept;

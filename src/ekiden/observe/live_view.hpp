@@ -36,7 +36,7 @@ struct live_line {
 
 /// The options of a live_view.
 struct live_view_options {
-    std::chrono::milliseconds interval{200}; ///< time between two lines; at least 1 ms
+    std::chrono::milliseconds interval{200}; ///< Time between two lines; at least 1 ms.
     /// The view calls `show` with each line, in a thread of the view. The destructor calls `show` with the
     /// last line. `show` must not throw. If `show` is empty, the view prints the line to standard error.
     std::function<void(const live_line&)> show = {};

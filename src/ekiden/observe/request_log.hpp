@@ -22,7 +22,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The options of a request_log.
 struct request_log_options {
-    std::size_t capacity = 1'000'000; ///< largest number of recorded requests, of 32 bytes each
+    std::size_t capacity = 1'000'000; ///< Largest number of recorded requests. Each request needs 32 bytes.
     /// If true, the log records separately how long a function waits and how long the function works. The
     /// waiting time is the elapsed time minus the processor time. So the waiting time includes the time in
     /// which the system runs other threads. This option costs two system calls for each request. The option
@@ -83,7 +83,7 @@ public:
     /// The counts of the requests that have arrived.
     struct summary {
         std::uint64_t written = 0;    ///< number of written lines, without the header line
-        std::uint64_t unfinished = 0; ///< number of requests without a line, because they had not ended
+        std::uint64_t unfinished = 0; ///< number of requests that had not ended, so no line was written
         std::uint64_t lost = 0;       ///< number of requests that arrived when the log was full
     };
 

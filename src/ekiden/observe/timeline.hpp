@@ -12,7 +12,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The options of write_timeline().
 struct timeline_options {
-    unsigned columns = 100; ///< width of the picture in characters, without the names of the threads
+    unsigned columns = 100; ///< Width of the picture in characters, without the names of the threads.
     /// The duration of the picture. The picture shows the last part of the recording. 0 means that the
     /// picture shows the whole recording.
     std::chrono::nanoseconds last{};

@@ -69,14 +69,14 @@ private:
 
 /// One event of a thread.
 struct event {
-    trace::kind kind = trace::kind::mark; ///< the kind of the event
+    trace::kind kind = trace::kind::mark; ///< The kind of the event.
     /// True if the interval had not ended at the time of the snapshot. `length` then counts until this time.
     bool is_open = false;
-    std::string_view name = {}; ///< name of the event; valid until the program ends
+    std::string_view name = {}; ///< The name of the event. The name is valid until the program ends.
     /// Identifies an object. After the destruction of the object, another object may get the same id.
     std::uint64_t id = 0;
     std::int64_t begin = 0;  ///< nanoseconds from the start of the recording to the event
-    std::int64_t length = 0; ///< duration in nanoseconds; 0 for a moment
+    std::int64_t length = 0; ///< Duration in nanoseconds; 0 for a moment.
     /// Returns the end of the event in nanoseconds since the start of the recording.
     [[nodiscard]] std::int64_t end() const noexcept { return begin + length; }
 };

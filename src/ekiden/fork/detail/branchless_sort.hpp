@@ -41,7 +41,7 @@ inline constexpr bool is_branchless =
 
 template <class T, bool Descending>
 struct branchless_sort {
-    static constexpr std::ptrdiff_t small = 16; // at most 16, the size of the network
+    static constexpr std::ptrdiff_t small = 16; // at most 16, because the sorting network has 16 inputs
 
     static bool before(T a, T b) noexcept { return Descending ? b < a : a < b; }
 
@@ -91,8 +91,8 @@ struct branchless_sort {
         return true;
     }
 
-    /// Returns whether a sample of the elements is nearly in order or in reverse order. For such elements,
-    /// the processor can predict branches, and a sort that moves few elements is faster.
+    /// Returns whether a sample of the elements is nearly in order or in reverse order. For nearly sorted
+    /// elements, the processor can predict branches, and a sort that moves few elements is faster.
     static bool looks_sorted(const T* first, const T* last) noexcept {
         const std::ptrdiff_t step = (last - first) / 16;
         if (step < 16) return false;

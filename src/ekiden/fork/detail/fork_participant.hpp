@@ -38,7 +38,7 @@ struct fork_segment {
 
     fork_participant& participant;
     base_scope base;
-    fork_scope* newest_published; // or `base` if no child is published; newer children are private
+    fork_scope* newest_published; // the newest published child, or `base` if none; newer children are private
     fork_child* const piece;
     fork_segment* const outer;
     const bool was_quiet; // true if the participant was quiet before this segment began
@@ -52,7 +52,8 @@ class fork_participant final : public fork_request {
 public:
     explicit fork_participant(fork_arena& arena) noexcept : arena_(arena) {}
 
-    /// Steals a child that another thread has published, or returns null. The caller must run() the child.
+    /// Steals a child that another thread has published, or returns null. The caller must call run() for this
+    /// child.
     [[nodiscard]] fork_child* find() noexcept;
 
     /// Runs a child that this participant has stolen.
@@ -63,7 +64,7 @@ public:
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
-    /// Any thread: requests a child. Writes only if the flag is not `wanted` already.
+    /// Any thread: requests a child. Does not write if the flag is already `wanted`.
     void ask() noexcept {
         if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [AS1]
     }
@@ -99,9 +100,9 @@ private:
     fork_arena& arena_;
     sys::cell<fork_segment*> innermost_{nullptr}; // used by the participant's thread only
     fork_participant* victim_ = nullptr;          // the last participant from which this thread has stolen
-    std::uint64_t quiet_until_ns_ = 0;            // 0 if each published child wakes a worker
+    std::uint64_t quiet_until_ns_ = 0;            // 0 if published children wake workers immediately
     fork_deque ring_;
-    sys::parker parker_; // may hold the token of an earlier unpark(), so a sleep may end early
+    sys::parker parker_; // May hold the token of an earlier unpark(), so a sleep may end early.
     // The arena uses the three members below. `next_` and `is_guest_` are constant once the participant is in
     // the arena's list.
     sys::atomic<bool> is_taken_{false}; // true while a guest uses this participant

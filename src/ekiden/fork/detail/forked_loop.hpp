@@ -89,7 +89,8 @@ private:
         void set_first(std::size_t first) noexcept { first_ = first; } // only while the child is private
 
         /// Waits for the stolen iterations after a call of this loop has thrown. Call this in the handler of
-        /// the exception, which is stored. Afterwards, finish() throws all stored exceptions.
+        /// the exception. join_and_keep() stores the exception. Afterwards, finish() throws all stored
+        /// exceptions.
         [[gnu::cold, gnu::noinline]] void join_and_keep() noexcept {
             fork_errors own = caught_fork_errors();
             loop_.run_.end();

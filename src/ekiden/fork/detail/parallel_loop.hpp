@@ -42,8 +42,8 @@ struct loop_options {
     /// std::system_error(operation_canceled) instead. Completed pieces are not undone.
     std::stop_token stop = {};
     /// Reports the progress. The algorithm calls `progress` about a hundred times, and at the end. The
-    /// argument `done` is the number of completed iterations. Any participating thread may make the call, but
-    /// only one thread at a time. An exception of `progress` counts as an exception of the body.
+    /// argument `done` is the number of completed iterations. Any participating thread may call `progress`,
+    /// but only one thread at a time. An exception of `progress` counts as an exception of the body.
     std::function<void(std::size_t done, std::size_t total)> progress = {};
     /// This option applies only to parallel_reduce(). If true, the order in which values are combined depends
     /// only on the number of iterations and on the grain.

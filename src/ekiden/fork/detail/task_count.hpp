@@ -17,8 +17,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 /// A counter of tasks. Each add() is followed by one end().
 ///
 /// Thread safety: any thread may call add() and end() at any time. One thread at a time calls wait().
-/// Ordering: if the end() of a task ends a wait(), everything before this end() happens before the return of
-/// the wait().
+/// Ordering: everything before the end() of a task happens before the return of a wait() that waited for the
+/// task.
 /// Lifetime: a thread whose wait() has returned wait_result::ended may destroy the counter.
 ///
 /// bits of state_  meaning                            changes

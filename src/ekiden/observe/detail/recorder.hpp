@@ -140,7 +140,7 @@ private:
     std::uint64_t leavers_ = 0;
     std::uint64_t begun_ = 0; // start of the recording, in ticks
     std::uint64_t begun_ns_ = 0;
-    std::uint64_t ended_ = 0; // end of the recording, in ticks; 0 while tracing is on
+    std::uint64_t ended_ = 0; // End of the recording, in ticks; 0 while tracing is on.
     // The first snapshot of a finished recording sets ns_a_tick_, so that all later snapshots have the same
     // times.
     double ns_a_tick_ = 0;

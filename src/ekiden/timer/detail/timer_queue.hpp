@@ -96,7 +96,7 @@ private:
     sys::atomic<std::int64_t> next_ns_; // written under lock_
     sys::slow_lock lock_;
     bool is_closed_ = false;
-    batch* ringing_ = nullptr; // the batch of the thread that fires timers now, or null
+    batch* ringing_ = nullptr; // The batch of the thread that fires timers now, or null.
     // The time of the alarm in next_ns_, measured by this clock. No deadline in the wheel is earlier than
     // planned_.
     std::uint64_t planned_ = timer_wheel::never;

@@ -19,7 +19,8 @@ class timer_queue;
 class timer_state;
 
 /// One wait for a timer. The wait is a task that calls the handler. The state owns the wait until the wait is
-/// posted. Then the executor owns the wait. The state still refers to the wait until the handler begins.
+/// posted. After the post, the executor owns the wait. The state still refers to the wait until the handler
+/// begins.
 class timer_wait : public task {
 public:
     /// A scope on the stack of the thread that runs the handler. The scope begins before the handler begins,
@@ -142,7 +143,7 @@ private:
     [[nodiscard]] bool is_in_handler() const noexcept;
 
     timer_queue& queue_;
-    list waiting_; // waits that are not posted yet; the waits that are due come first
+    list waiting_; // Waits that are not posted yet. The waits that are due come first.
     // The waits that are posted and whose handlers have not begun. Canceled waits come first, except after
     // cancel_one().
     list posted_;
