@@ -40,9 +40,10 @@ public:
     fork_scope(const fork_scope&) = delete;
     fork_scope& operator=(const fork_scope&) = delete;
 
-    /// Returns true if another thread asks for work and this thread has no forked call to offer. In this
-    /// case, a long loop should fork its remaining iterations. If this thread has a forked call to offer,
-    /// offers this call and returns false. Costs one relaxed load if no thread asks for work.
+    /// Returns true if another thread asks for work and this thread has no forked call to offer. When
+    /// is_work_wanted() returns true, a long loop should fork its remaining iterations. If this thread has a
+    /// forked call to offer, offers this call and returns false. Costs one relaxed load if no thread asks for
+    /// work.
     [[nodiscard]] bool is_work_wanted() noexcept {
         return participant_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }

@@ -49,7 +49,7 @@ T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope
 template <class T, class Combine, class Step>
 T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
                 const loop_options& options, Step step) {
-    static constinit loop_history history; // shared by all reductions with the same types of callables
+    static constinit loop_history history; // all reductions with these types of callables share it
     constexpr std::size_t usual_grain = 1024;
     loop_run run(options, total);
     const splitting_loop<T, Combine, Step> loop{run, identity, combine, step};

@@ -180,8 +180,8 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
 /// elements may be in a moved-from state. parallel_sort() throws the exception when no thread sorts any more.
 /// In all other respects, the function behaves like parallel_for().
 ///
-/// Returns false if a stop was requested through `options.stop` before the end. In this case the elements are
-/// in no particular order. Without a stop request, sorts all elements and returns true.
+/// If a stop is requested through `options.stop` before the end, returns false and leaves the elements in no
+/// particular order. Without a stop request, sorts all elements and returns true.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 bool parallel_sort(Iterator first, Iterator last, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(nullptr, first, last, compare, options);

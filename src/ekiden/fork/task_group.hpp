@@ -82,9 +82,9 @@ public:
     /// If tasks have thrown, throws the exception that was thrown first. suppressed_exceptions() returns the
     /// other exceptions in the order in which they were thrown. If the pool was stopped and has dropped
     /// tasks, std::system_error(operation_canceled) counts as the last exception. After request_stop(),
-    /// wait() may throw std::bad_alloc. In this case the stop remains requested. In the child process of a
-    /// fork(), throws std::system_error(operation_not_permitted) if tasks of the parent process have not
-    /// ended.
+    /// wait() may throw std::bad_alloc. If wait() throws std::bad_alloc, the stop remains requested. In the
+    /// child process of a fork(), throws std::system_error(operation_not_permitted) if tasks of the parent
+    /// process have not ended.
     void wait() { (void)wait(wait_limit()); }
 
     /// Waits like wait(), but gives up when a stop is requested through `stop`. Returns and throws like

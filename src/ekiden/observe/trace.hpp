@@ -60,6 +60,7 @@ void stop() noexcept;
 class name {
 public:
     consteval name(const char* literal) : text_(literal) {} // NOLINT(google-explicit-constructor)
+
     /// Returns the literal.
     [[nodiscard]] constexpr const char* text() const noexcept { return text_; }
 
@@ -70,7 +71,8 @@ private:
 /// One event of a thread.
 struct event {
     trace::kind kind = trace::kind::mark; ///< The kind of the event.
-    /// True if the interval had not ended at the time of the snapshot. `length` then counts until this time.
+    /// True if the interval had not ended at the time of the snapshot. The `length` of an open interval
+    /// counts until the snapshot.
     bool is_open = false;
     std::string_view name = {}; ///< The name of the event. The name is valid until the program ends.
     /// Identifies an object. After the destruction of the object, another object may get the same id.
@@ -107,7 +109,7 @@ namespace detail {
 // 0        tracing is off                                                   set by stop()
 // bit 0    tracing is on                                                    set by start()
 // bit 1    times come from the processor's counter, not from the clock      set by start()
-// others   these bits contain the number of the recording                       set by start()
+// others   these bits contain the number of the recording                   set by start()
 inline constexpr std::uint32_t on = 1;
 inline constexpr std::uint32_t by_counter = 2;
 inline constexpr std::uint32_t recording = 4; // the lowest bit of the number of the recording
@@ -142,7 +144,7 @@ void record(kind what, std::uint64_t id, const void* key = nullptr, text_of text
 /// Returns whether tracing is on. Costs one relaxed load of a word that seldom changes.
 [[nodiscard]] inline bool is_on() noexcept {
 #if defined(EKIDEN_CHECKING) || defined(EKIDEN_UNTRACED)
-    return false; // so that models of other protocols are smaller, and tracing costs nothing
+    return false; // models of other protocols stay smaller, and tracing costs nothing
 #else
     return detail::state.load(sys::relaxed) != 0;
 #endif

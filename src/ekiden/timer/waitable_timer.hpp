@@ -152,8 +152,8 @@ public:
     /// Returns the time at which the timer expires or has expired.
     [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
 
-    /// Calls cancel(), because a pending wait cannot change its expiry. Then sets the expiry. Returns the
-    /// result of cancel().
+    /// Calls cancel(), because a pending wait cannot change its expiry. Sets the expiry afterwards. Returns
+    /// the result of cancel().
     std::size_t expires_at(const time_point& expiry) noexcept {
         const std::size_t canceled = cancel();
         expiry_ = expiry;
@@ -275,7 +275,7 @@ private:
             if (!queue.driver().is_rung_by_context())
                 refuse_in_simulation("a timer of a context that runs for real: give it a sim_context");
             known = recycler::create<timer_state>(queue);
-            state_.store(known, sys::release); // [TM1] Release: pairs with known_state()
+            state_.store(known, sys::release); // [TM1] Release: publishes the state for known_state()
         }
         return *known;
     }

@@ -51,7 +51,7 @@ public:
         if (count(top, bottom) > 0) return at(bottom).load(sys::relaxed);
         if (top == bottom) { // the thread that advances top_ gets the last child
             child = at(bottom).load(sys::relaxed);
-            // [FD3] The owner and the thieves claim the last child with a read-modify-write of top_. So only
+            // [FD3] The owner and the thieves claim the last child with a read-modify-write of top_, so only
             // one claim succeeds.
             if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(fork_deque_pop_ignores_thieves))
@@ -111,7 +111,7 @@ public:
 
 private:
     [[nodiscard]] static std::int64_t count(std::uint64_t top, std::uint64_t bottom) noexcept {
-        return static_cast<std::int64_t>(bottom - top); // -1 while pop() checks an empty deque
+        return static_cast<std::int64_t>(bottom - top); // the count is -1 while pop() checks an empty deque
     }
     [[nodiscard]] sys::atomic<fork_child*>& at(std::uint64_t index) noexcept {
         return slots_[index % capacity];

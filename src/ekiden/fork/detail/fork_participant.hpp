@@ -98,7 +98,7 @@ private:
     void sleep_for(fork_child& child) noexcept;
 
     fork_arena& arena_;
-    sys::cell<fork_segment*> innermost_{nullptr}; // used by the participant's thread only
+    sys::cell<fork_segment*> innermost_{nullptr}; // only the participant's thread uses this
     fork_participant* victim_ = nullptr;          // the last participant from which this thread has stolen
     std::uint64_t quiet_until_ns_ = 0;            // 0 if published children wake workers immediately
     fork_deque ring_;

@@ -86,7 +86,8 @@ private:
 
         using fork_child::is_published;
         using fork_child::offer;
-        void set_first(std::size_t first) noexcept { first_ = first; } // only while the child is private
+        /// Call this only while the child is private.
+        void set_first(std::size_t first) noexcept { first_ = first; }
 
         /// Waits for the stolen iterations after a call of this loop has thrown. Call this in the handler of
         /// the exception. join_and_keep() stores the exception. Afterwards, finish() throws all stored
@@ -97,10 +98,10 @@ private:
             keep(joined(std::move(own), is_published() && !take_back() ? kept() : fork_errors()));
         }
 
-        /// Joins the child if it was published. Returns false if no thread has stolen the child. In this case
-        /// this thread must continue the loop. Returns true if all iterations have ended or are left out.
-        /// Throws the exceptions of the stolen iterations, and the exceptions that join_and_keep() has
-        /// stored.
+        /// Joins the child if it was published. Returns false if no thread has stolen the child. If finish()
+        /// returns false, this thread must continue the loop. Returns true if all iterations have ended or
+        /// are left out. Throws the exceptions of the stolen iterations, and the exceptions that
+        /// join_and_keep() has stored.
         [[gnu::cold, gnu::noinline]] bool finish(bool is_whole) {
             if (is_whole && !is_published()) return true;
             if (is_whole && take_back()) return false;
@@ -129,7 +130,7 @@ private:
             return errors;
         }
 
-        // volatile for the same reason as in forked_call
+        // This pointer is volatile for the reason that forked_call explains.
         static inline const volatile function run_here_ = &run;
 
         forked_loop& loop_;

@@ -92,15 +92,17 @@ private:
 
     const loop_options& options_;
     const std::size_t total_;
-    alignas(sys::isolation) sys::atomic<bool> is_over_{false}; // read in each step, written at most once
+    // Each step reads is_over_, and only the end of the loop writes to it.
+    alignas(sys::isolation) sys::atomic<bool> is_over_{false};
     std::optional<std::stop_callback<ender>> on_stop_;
     alignas(sys::isolation) sys::atomic<std::size_t> done_{0};
     sys::slow_lock reporting_;
     std::size_t reported_ = 0; // under reporting_
 };
 
-/// The number of iterations that a loop runs between two checks for requests. These iterations take about 2
-/// us, and there are at most 512 of them. If the loop has a grain, the number is the grain.
+/// The size of a step, which is the number of iterations that a loop runs between two checks for requests. A
+/// step takes about 2 us and has at most 512 iterations. If the loop has a grain, the size of each step is
+/// the grain.
 class loop_step {
 public:
     explicit loop_step(const loop_run& run) noexcept
@@ -223,7 +225,7 @@ void in_fork_tree(fork_scope* scope, Body&& body, loop_history* = nullptr) {
 /// this_pool(). Returns false if a stop was requested before the end.
 template <class Tree, class Step>
 bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step step) {
-    static constinit loop_history history; // shared by all loops with this type of body
+    static constinit loop_history history; // all loops with this type of body share this history
     struct no_value {};
     constexpr no_value none{};
     const auto combine = [](no_value, no_value) { return no_value(); };

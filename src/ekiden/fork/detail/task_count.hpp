@@ -45,8 +45,8 @@ public:
         std::uint64_t next = 0;
         do {
             // The last task decrements the count and clears `waited` in one atomic step. With two steps,
-            // another task could be added and end in between. Then both tasks would complete the waiter, and
-            // the waiter could be destroyed before the second completion.
+            // another task could be added and end in between, and both tasks would complete the waiter. The
+            // waiter could be destroyed before the second completion.
             is_last = state == (one | waited);
             next = is_last && !EKIDEN_MUTANT(group_ends_twice) ? 0 : state - one;
             // [TG1] Release: publishes the effects of this task. Acquire: makes waiter_ and the effects of

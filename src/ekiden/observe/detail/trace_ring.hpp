@@ -70,8 +70,8 @@ public:
                                                                 here.second.load(sys::relaxed)};
         }
         sys::fence(sys::acquire); // [TR1] Acquire: pairs with the release fence in write().
-        // The writer may already have written words of record number `now` - 1. This record overwrites the
-        // record that is one ring capacity older.
+        // The writer may already have written words of record number `now` - 1. Record number `now` - 1
+        // overwrites the record that is one ring capacity older.
         const std::uint64_t now =
             written_.load(sys::relaxed) + (EKIDEN_MUTANT(trace_ring_trusts_next) ? 0 : 1);
         const std::uint64_t intact = now > mask_ + 1 ? now - (mask_ + 1) : 0;

@@ -129,7 +129,8 @@ private:
         end();
     }
 
-    Executor executor_; // directly after the base class, so that cancel() accesses few cache lines
+    // executor_ follows the base class directly, so that cancel() accesses few cache lines.
+    Executor executor_;
     [[no_unique_address]] Other other_;
     Handler handler_;
 };

@@ -21,8 +21,8 @@ class timer_state;
 /// the mapping keeps the order.
 struct timer_clock {
     std::uint64_t (*now)() noexcept;
-    /// True if the clock is the library's own clock. Any other clock may jump, because a program can set its
-    /// time. So the queue reads such a clock periodically.
+    /// True if the clock is the library's own clock. A clock that is not the library's own may jump, because
+    /// a program can set it. So the queue reads such a clock periodically.
     bool is_own;
     /// True if a simulation provides virtual time for this clock. No program can set the virtual time.
     bool is_simulated;

@@ -84,8 +84,8 @@ public:
     void add(timer_wait& fresh, std::uint64_t deadline);
 
     /// Cancels all handlers that have not begun and are not canceled yet. Returns the number of these
-    /// handlers. Each of them will report operation_canceled. Acquires no lock if all handlers have begun.
-    /// Does not wait for the handlers.
+    /// handlers. Each counted handler will report operation_canceled. Acquires no lock if all handlers have
+    /// begun. Does not wait for the handlers.
     std::size_t cancel() noexcept;
     /// Cancels like cancel(), but only the oldest wait.
     std::size_t cancel_one() noexcept;
@@ -105,8 +105,8 @@ public:
     /// Destroys the handlers that have not been posted, because the context shuts down.
     void abandon() noexcept;
     /// Abandons the waiting handlers of each timer of `queue` for which the calling thread is posting waits.
-    /// An executor may refuse one of these waits. If its handler has the last reference to the context, the
-    /// context ends while the thread posts.
+    /// An executor may refuse a wait. If the handler of a refused wait has the last reference to the context,
+    /// the context ends while the thread posts.
     static void abandon_what_is_posted_here(const timer_queue& queue) noexcept;
 
 private:

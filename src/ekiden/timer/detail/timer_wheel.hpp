@@ -75,7 +75,7 @@ public:
     /// pop() returns null early, and is_busy() returns true afterwards.
     [[nodiscard]] node* pop(std::uint64_t until) noexcept;
 
-    /// Returns true if pop() has ended its search early. In this case, call pop() again.
+    /// Returns true if pop() has ended its search early and must be called again.
     [[nodiscard]] bool is_busy() const noexcept { return moving_.next != &moving_; }
 
     /// Returns the time at which pop() must be called next. This is the first deadline, or an earlier time if
