@@ -106,8 +106,8 @@ template <class F>
 using fork_held =
     std::conditional_t<!std::is_reference_v<F> && std::is_trivially_copyable_v<F> && sizeof(F) <= 32, F, F&&>;
 
-/// The result of a call, or the exceptions of the call. `F` is the type that std::forward needs: an lvalue
-/// reference type if the callable is an lvalue.
+/// The result of a call, or the exceptions of the call. If the callable is an lvalue, `F` is an lvalue
+/// reference type, as std::forward needs.
 template <class F>
 class fork_outcome {
 public:
@@ -171,8 +171,8 @@ private:
         self->outcome_.call(std::forward<F>(self->held_), scope);
     }
 
-    // volatile, so that each fork reads the address from memory. Without volatile, the compiler would keep
-    // the address in a register, and each call would have to save this register.
+    // This pointer is volatile, so that each fork reads the address from memory. Without volatile, the
+    // compiler would keep the address in a register, and each call would have to save this register.
     static inline const volatile function run_here_ = &run;
 
     fork_held<F> held_;

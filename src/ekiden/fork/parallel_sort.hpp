@@ -115,7 +115,7 @@ struct number_sort {
             return;
         }
         const auto [middle, rest] = algorithm::partition(first, last, bound);
-        advance(rest - middle); // these elements are in their final places
+        advance(rest - middle); // the equal elements are in their final places
         parallel_invoke(
             scope, [=, this, end = middle](fork_scope& s) { sort(s, first, end, bound, levels - 1); },
             [=, this, begin = rest](fork_scope& s) { sort(s, begin, last, begin - 1, levels - 1); });

@@ -62,7 +62,8 @@ public:
         return child;
     }
 
-    /// Owner: returns the index of the next child to be pushed. All children in the ring have lower indices.
+    /// Owner: returns the index of the next child to be pushed. All children in the ring have lower indices
+    /// than the returned index.
     [[nodiscard]] std::uint64_t next_index() const noexcept { return bottom_.load(sys::relaxed); }
 
     /// Any thread: removes and returns the oldest child. Returns null if there is no child, or if another
