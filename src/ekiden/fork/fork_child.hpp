@@ -1,5 +1,5 @@
-/// The scope in which a thread forks calls, and the forked call, which is a node on the stack of the forking
-/// thread.
+/// The scope in which a thread forks calls, and the forked call. A forked call is a node on the stack of the
+/// forking thread.
 ///
 /// Part: fork. Used by: programs, parallel_invoke(), forked_loop. A forked callable can take a scope as its
 /// parameter. fork_join.md describes the protocol.
@@ -40,20 +40,21 @@ public:
     fork_scope(const fork_scope&) = delete;
     fork_scope& operator=(const fork_scope&) = delete;
 
-    /// Returns true if another thread asks for work and this thread has no forked call to offer. In this
-    /// case, a long loop should fork its remaining iterations. If this thread has a forked call to offer,
-    /// offers this call and returns false. Costs one relaxed load if no thread asks for work.
+    /// Returns true if another thread asks for work and this thread has no forked call to offer. When
+    /// is_work_wanted() returns true, a long loop should fork its remaining iterations. If this thread has a
+    /// forked call to offer, offers this call and returns false. Costs one relaxed load if no thread asks for
+    /// work.
     [[nodiscard]] bool is_work_wanted() noexcept {
         return participant_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
 
     /// Offers to other threads all calls that this thread has forked and that have not begun. The oldest
-    /// calls are offered first, and at most 32 calls are on offer at a time. Costs two fences for each forked
-    /// call. A thread that waits for a result inside a call may run other calls meanwhile. In these other
-    /// calls, offer_all() has no effect.
+    /// calls are offered first, and at most 32 calls are on offer at a time. Costs two fences for each call
+    /// that is offered. A thread that waits for a result inside a call may run other calls meanwhile. In
+    /// these other calls, offer_all() has no effect.
     ///
     /// A thread answers requests for work only when it forks. So call offer_all() before work that takes long
-    /// and forks no calls. Call offer_all(), like is_work_wanted(), for the newest scope of the thread.
+    /// and forks no calls. Call offer_all() and is_work_wanted() only on the newest scope of the thread.
     void offer_all() noexcept;
 
 protected:
@@ -64,8 +65,8 @@ protected:
         return participant_->asked.load(sys::relaxed) != fork_request::nothing;
     }
 
-    /// Answers a request for work: publishes the oldest private child. Returns false if there is no child to
-    /// publish.
+    /// Answers a request for work, usually by publishing the oldest private child. Returns false if there is
+    /// no child to publish.
     bool share() noexcept;
 
     friend class fork_child;
@@ -73,12 +74,12 @@ protected:
     friend struct fork_segment;
 
     fork_request* participant_; // the thread's participant
-    fork_scope* newer_;         // the child forked from this scope; valid until that child is joined
+    fork_scope* newer_;         // the child that was forked in this scope; valid until the child is joined
 };
 
-/// A forked call. A child lies on the stack of its parent, which is the call that forked the child. A child
-/// is also the scope of the call that the parent runs meanwhile. A child is private to its thread until the
-/// thread publishes the child.
+/// A forked call. A child lies on the stack of its parent, which is the call that forked the child. The child
+/// is also the scope for the call that the parent runs after the fork. A child is private to its thread until
+/// the thread publishes the child.
 class fork_child : public fork_scope {
 public:
     /// A function that runs the child in a thread other than the parent's thread.
@@ -86,7 +87,8 @@ public:
 
 protected:
 #if defined(__GNUC__) && !defined(__clang__)
-// g++ 14 assumes that the link outlives the child. In fact, the link is read only while the child exists.
+// g++ 14 warns, because the pointer newer_ may outlive the child. In fact, newer_ is read only while the
+// child exists.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
 #endif
@@ -101,7 +103,7 @@ protected:
     }
 
     /// Publishes the thread's oldest private child if another thread asks for work. Call this after the
-    /// construction.
+    /// construction of the child.
     void offer() noexcept {
         if (is_asked()) [[unlikely]]
             share();
@@ -124,14 +126,14 @@ private:
 
     [[nodiscard, gnu::cold]] bool reclaim() noexcept;
 
-    // Null once the child is published. Each word outside of `shared_` costs a store at every fork.
+    // run_ is null once the child is published. Each member outside of `shared_` costs a store at every fork.
     function run_;
     struct publication {
         function run;
         fork_scope* older; // the scope in which the child was forked
         sys::atomic<std::uint32_t> state{begun};
         sys::atomic<fork_participant*> thief{nullptr}; // the participant that runs the child, or null
-        sys::atomic<std::uint64_t> first_own{0};       // index of the thief's first child inside this call
+        sys::atomic<std::uint64_t> first_own{0};       // index of the first child that the thief forks inside
     };
     union {
         publication shared_; // valid once published
@@ -150,10 +152,10 @@ struct fork_errors {
 
 /// Returns the exception that is being handled, and its suppressed exceptions.
 [[nodiscard, gnu::cold]] fork_errors caught_fork_errors() noexcept;
-/// Combines two sets of exceptions: the exception of `first` is thrown, and all others are suppressed. If
-/// `first` is empty, the exception of `second` is thrown.
+/// Combines the exceptions of two calls. The result throws the exception of `first` and suppresses all other
+/// exceptions. If `first` is empty, the result throws the exception of `second`.
 [[nodiscard, gnu::cold]] fork_errors joined(fork_errors first, fork_errors second) noexcept;
-/// Throws the exception. suppressed_exceptions() then returns the suppressed exceptions.
+/// Throws the exception of `errors`. Afterwards, suppressed_exceptions() returns the suppressed exceptions.
 [[noreturn, gnu::cold]] void throw_fork_errors(fork_errors errors);
 
 } // namespace detail

@@ -1,15 +1,14 @@
 /// Calls that may run in parallel, at about the cost of plain calls.
 ///
-/// Part: fork. Used by: programs, and the parallel algorithms of this folder. fork_join.md describes the
-/// protocol.
+/// Part: fork. Used by: programs, the parallel algorithms. fork_join.md describes the protocol.
 ///
-/// parallel_invoke(f, g) calls f. The call offers g to other threads only in two cases: none of this thread's
-/// older calls is on offer, or more threads have asked for work. If no other thread has stolen g, this thread
-/// calls g after f.
+/// parallel_invoke(f, g) calls f. While f runs, other threads can run g if this thread has offered g to them.
+/// This thread offers g only if it offers no older call, or if other threads have asked for more work. If no
+/// other thread has stolen g, this thread calls g after f.
 ///
-/// The algorithm is lazy task creation (Mohr, Kranz, Halstead, 1991). The victim polls for requests of
-/// thieves (like in Acar, Charguéraud, Rainwater, PPoPP 2013). Thieves steal the oldest forked call first.
-/// Unlike in these papers, a request also stays set while workers sleep.
+/// The algorithm is lazy task creation (Mohr, Kranz, Halstead, 1991). The victim of a theft polls for the
+/// requests of thieves (like in Acar, Charguéraud, Rainwater, PPoPP 2013). Thieves steal the oldest forked
+/// call first. Unlike in these papers, a request for work stays set while workers sleep.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>
@@ -38,7 +37,7 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 namespace detail {
 
-/// Remembers whether the loops that run the same body are short. A loop is short if waking a worker for it
+/// Remembers whether the loops with a certain body have been short. A loop is short if waking a worker for it
 /// saves little or no time. Each short loop adds one point. A long loop that was expected to be short removes
 /// one point for each 5 us of its duration. The next loop is expected to be short if the number of points is
 /// positive. Thread-safe.
@@ -79,8 +78,8 @@ auto in_fork_tree(thread_pool* pool, Body&& body, loop_history* history = nullpt
     }
 }
 
-/// Calls `f`, with the scope if `f` takes a scope. Returns a tuple with the result of `f`. The tuple is empty
-/// if `f` returns void.
+/// Calls `f(scope)` if `f` takes a scope, and `f()` otherwise. Returns a tuple with the result of `f`. The
+/// tuple is empty if `f` returns void.
 template <class F>
 auto fork_call(F&& f, fork_scope& scope) {
     const auto call = [&]() -> decltype(auto) {
@@ -107,8 +106,8 @@ template <class F>
 using fork_held =
     std::conditional_t<!std::is_reference_v<F> && std::is_trivially_copyable_v<F> && sizeof(F) <= 32, F, F&&>;
 
-/// The result of a call, or its exceptions. `F` is the type that std::forward needs: an lvalue reference type
-/// if the callable is an lvalue.
+/// The result of a call, or the exceptions of the call. If the callable is an lvalue, `F` is an lvalue
+/// reference type, as std::forward needs.
 template <class F>
 class fork_outcome {
 public:
@@ -157,8 +156,8 @@ public:
         return outcome_.value();
     }
 
-    /// Waits for the child after the parent's own call has thrown. Call this in the handler of that
-    /// exception. stolen_result() then throws the stored exceptions.
+    /// Waits for the child after the parent's own call has thrown. Call this in the handler of the exception.
+    /// join_and_keep() stores the exception. Afterwards, stolen_result() throws all stored exceptions.
     [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
         fork_errors own = caught_fork_errors();
         if (take_back()) run(this, scope);
@@ -172,8 +171,8 @@ private:
         self->outcome_.call(std::forward<F>(self->held_), scope);
     }
 
-    // volatile, so that each fork reads the address from memory. Otherwise the compiler would keep the
-    // address in a register, which each call must save.
+    // This pointer is volatile, so that each fork reads the address from memory. Without volatile, the
+    // compiler would keep the address in a register, and each call would have to save this register.
     static inline const volatile function run_here_ = &run;
 
     fork_held<F> held_;
@@ -183,13 +182,13 @@ private:
 };
 
 /// Calls two callables, possibly in parallel. Always inlined, because clang and g++ inline only the first few
-/// of several calls in a row. Contains no throw expression, because clang would then set up the stack frame
-/// of a forking call in every call of a recursion.
+/// of several calls in a row. Contains no throw expression. With a throw expression, clang would set up the
+/// stack frame of a forking call in every call of a recursion.
 template <class F, class G>
 [[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
     std::optional<fork_result<F>> first;
-    { // If this thread makes the child's call, the child is destroyed first. Then the compiler may turn a
-      // tail call into a loop.
+    { // If this thread makes the child's call, it destroys the child before the call. So the compiler may
+      // turn a tail call into a loop.
         forked_call<G> child(scope, g);
         bool is_whole = true;
         try {
@@ -213,14 +212,14 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
     const auto call = [&](fork_scope& inner, std::size_t place) noexcept {
         const auto call_one = [&](auto& outcome, auto&& callable) {
             outcome.call(std::forward<decltype(callable)>(callable), inner);
-            // Relaxed: the end of the loop publishes has_thrown.
+            // Relaxed is enough, because the end of the loop publishes has_thrown.
             if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed);
             return true;
         };
         // The compiler turns this expression into a jump table.
         (void)((place == I && call_one(std::get<I>(outcomes), std::get<I>(std::move(callables)))) || ...);
     };
-    plain_run run; // `call` throws nothing, so only the last call ends the loop
+    plain_run run; // `call` never throws, so no call ends the loop early
     forked_loop<plain_run, decltype(call)> loop(run, call);
     loop(scope, 0, sizeof...(F));
     if (has_thrown.load(sys::relaxed)) [[unlikely]] {
@@ -235,15 +234,15 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
 
 // ---- the calls
 
-/// Calls all callables, possibly in parallel. Use this form in a callable that was given a scope.
+/// Calls all callables, possibly in parallel. Use this overload in a callable that takes a scope.
 ///
 /// Each callable is called exactly once. A callable that takes a scope gets a scope of its own. This thread
 /// calls the first callable. Idle workers, or this thread, call the other callables. Returns when all calls
 /// have returned. The result is a tuple of the callables' results, in the order of the callables. A callable
-/// that returns void adds no element to the tuple. If a callable throws, the other callables are still
-/// called. When all calls have ended, throws the exception of the first callable that has thrown, in the
-/// order of the arguments. suppressed_exceptions() returns the other exceptions. Everything that the
-/// callables do happens before the return.
+/// that returns void adds no element to the tuple. Everything that the callables do happens before the
+/// return. If a callable throws, the other callables are still called. When all calls have ended,
+/// parallel_invoke() throws the first exception in the order of the arguments. suppressed_exceptions()
+/// returns the other exceptions.
 ///
 /// While this thread waits for a call that another thread runs, this thread runs only calls that were forked
 /// inside that call. So the caller may hold a lock across parallel_invoke(), unless the callables acquire the
@@ -262,7 +261,7 @@ template <fork_callable F, fork_callable... More>
 }
 
 /// Calls all callables as the root of a new fork tree, in this thread and in workers of `pool`. Any thread
-/// may call this function. Everything else is like in the form with a scope.
+/// may call this function. In all other respects, this overload behaves like the overload with a scope.
 template <fork_callable... F>
     requires(sizeof...(F) > 0)
 auto parallel_invoke(thread_pool& pool, F&&... f) {

@@ -1,4 +1,4 @@
-/// A loop over numbers whose iterations may run in parallel.
+/// A parallel loop over numbers.
 ///
 /// Part: fork. Used by: programs.
 #pragma once
@@ -25,7 +25,7 @@ bool for_forking_numbers(Run&& run, Tree* tree, Range numbers, Body& body) {
     return !run.is_over();
 }
 
-/// `options...` is one loop_options, or empty.
+/// `options...` is either empty or one loop_options.
 template <class Tree, class First, class Last, class Body, class... Options>
 bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&... options) {
     constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
@@ -61,35 +61,36 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 ///
 /// The bounds are integers of at most 64 bits, and not bool. `i` has the common type of the bounds. One bound
 /// may be signed and the other bound unsigned, as in parallel_for(0, v.size(), body). All threads share one
-/// `body`. `body` must not wait for a task of the pool, for the reason that parallel_invoke() explains. A
-/// body that forks calls is called as `body(scope, i)`. While one iteration of such a body runs, other
-/// threads may take all iterations that have not begun.
+/// `body`. `body` must not wait for a task of the pool, for the reason that the comment of parallel_invoke()
+/// explains. If `body` takes a fork_scope, the calls are `body(scope, i)`, and each call can fork further
+/// calls. While one iteration of such a body runs, other threads may run all iterations that have not begun.
 ///
-/// Returns false if `options.stop` was requested before the loop ended. Otherwise makes all calls and returns
-/// true. All calls that have begun end before the return. If a call throws, the iterations that have not
-/// begun are left out. When all calls that have begun have ended, throws the exception of the lowest number
-/// `i`. suppressed_exceptions() returns the other exceptions. Throws std::invalid_argument before the first
-/// call if one bound is negative and the other bound is unsigned. Also throws whatever default_pool() throws.
-/// Everything that the calls do happens before the return.
+/// Returns false if a stop was requested through `options.stop` before the loop ended. Without a stop
+/// request, makes all calls and returns true. No call is in progress after the return. If a call throws, the
+/// iterations that have not begun are left out. When all calls that have begun have ended, throws the
+/// exception of the call with the lowest number `i`. suppressed_exceptions() returns the other exceptions.
+/// Throws std::invalid_argument before the first call if one bound is negative and the other bound is
+/// unsigned. Also throws whatever default_pool() throws. Everything that the calls do happens before the
+/// return.
 ///
 /// If most of the recent loops with this body took less than 150 us, the next loop wakes no sleeping worker
 /// during its first 150 us. After this time the loop wakes workers as soon as the current iteration has
 /// ended. If the current iteration takes long, a worker joins the loop after at most 10 ms. Workers that are
-/// awake join the loop immediately. So the iterations may run one after the other. An iteration must not wait
-/// for another iteration.
+/// awake join the loop immediately. An iteration must not wait for another iteration, because all iterations
+/// may run one after the other in one thread.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, options);
 }
 
-/// Runs the loop like the form without a pool, in this thread and in workers of `pool`.
+/// Runs the loop like the overload without a pool, in this thread and in workers of `pool`.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(thread_pool& pool, First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(&pool, first, last, body, options);
 }
 
-/// Runs the loop in the fork tree of `scope`. Use this form in a callable that was given a scope. This form
-/// can fork a number of calls that is known only at run time.
+/// Runs the loop in the fork tree of `scope`. Use this overload in a callable that takes a scope. The
+/// overload can fork a number of calls that is known only at run time.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(fork_scope& scope, First first, Last last, Body&& body, const loop_options& options) {
     return detail::for_numbers(&scope, first, last, body, options);

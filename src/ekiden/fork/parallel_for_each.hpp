@@ -1,4 +1,4 @@
-/// A loop over the elements of a range whose iterations may run in parallel.
+/// A parallel loop over the elements of a range.
 ///
 /// Part: fork. Used by: programs.
 #pragma once
@@ -49,16 +49,16 @@ bool for_elements(thread_pool* pool, Iterator first, Sentinel last, Body& body, 
 /// Calls `body(element)` for each element of [first, last), in any order. This thread and workers of
 /// this_pool() make the calls. Several calls may run at the same time.
 ///
-/// If the iterators have no random access, first makes a list of all iterators. Making this list may throw
-/// std::bad_alloc. Everything else is like in parallel_for().
+/// If the iterators are not random access iterators, the function first makes a list of all iterators. Making
+/// this list may throw std::bad_alloc. In all other respects, the loop behaves like parallel_for().
 ///
-/// Returns false if `options.stop` was requested before the loop ended. Otherwise makes all calls and returns
-/// true.
+/// Returns false if a stop was requested through `options.stop` before the loop ended. Without a stop
+/// request, makes all calls and returns true.
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
 bool parallel_for_each(Iterator first, Sentinel last, Body&& body, const loop_options& options = {}) {
     return detail::for_elements(nullptr, std::move(first), std::move(last), body, options);
 }
-/// Runs the loop like the form without a pool, in this thread and in workers of `pool`.
+/// Runs the loop like the overload without a pool, in this thread and in workers of `pool`.
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
 bool parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body,
                        const loop_options& options = {}) {

@@ -22,8 +22,8 @@ namespace detail {
 /// Throws std::system_error(operation_canceled).
 [[noreturn]] void throw_reduction_stopped();
 
-/// Runs the piece [first, last) of a loop. A loop of the same size and grain is always split in the same
-/// places.
+/// Runs the piece [first, last) of a loop. Two loops with the same size and the same grain are always split
+/// in the same places.
 template <class T, class Combine, class Step>
 T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope, std::size_t first,
                  std::size_t last, std::size_t grain) {
@@ -49,7 +49,7 @@ T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope
 template <class T, class Combine, class Step>
 T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
                 const loop_options& options, Step step) {
-    static constinit loop_history history; // shared by all reductions with the same types of callables
+    static constinit loop_history history; // all reductions with these types of callables share it
     constexpr std::size_t usual_grain = 1024;
     loop_run run(options, total);
     const splitting_loop<T, Combine, Step> loop{run, identity, combine, step};
@@ -76,7 +76,7 @@ struct mapped<Map, In> {
 };
 
 /// Returns true if values of type T can be combined with each other, and with the results of `map` for
-/// arguments of type `In`. Otherwise the instantiation of this function fails with a message.
+/// arguments of type `In`. If they cannot be combined, the compilation fails with a message.
 template <class T, class In, class Map, class Combine>
 constexpr bool is_reduction() {
     using image = typename mapped<Map, In>::type;
@@ -148,19 +148,19 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, 
 /// because the operands keep the order of the numbers. The reduction runs in pieces, and each piece begins
 /// with a copy of `identity`.
 ///
-/// By default, the values are grouped differently in each call. If `options.deterministic` is set, every call
-/// groups the values in the same way. Then a result that depends on the grouping, such as a sum of
+/// By default, each call may group the values differently. If `options.deterministic` is set, every call
+/// groups the values in the same way. So even a result that depends on the grouping, such as a sum of
 /// floating-point numbers, is the same in every call.
 ///
 /// If `map` or `combine` throws, the reduction ends and throws this exception. Throws
-/// std::system_error(operation_canceled) if a stop is requested before the end. The bounds and everything
-/// else are like in parallel_for().
+/// std::system_error(operation_canceled) if a stop is requested before the end. In all other respects, the
+/// function behaves like parallel_for().
 template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
 [[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine = {},
                                 const loop_options& options = {}) {
     return detail::reduce_numbers(nullptr, first, last, identity, map, combine, options);
 }
-/// Combines the values like the form without a pool, in this thread and in workers of `pool`.
+/// Combines the values like the overload without a pool, in this thread and in workers of `pool`.
 template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
 [[nodiscard]] T parallel_reduce(thread_pool& pool, First first, Last last, T identity, Map&& map,
                                 Combine&& combine = {}, const loop_options& options = {}) {

@@ -2,10 +2,11 @@
 ///
 /// Part: fork. Used by: programs.
 ///
-/// The algorithm is quicksort (Hoare, 1962). The sort forks the two parts of each partition. Small parts use
-/// std::sort. Parts that are too deep in the recursion because of bad pivots also use std::sort, like in
-/// introsort (Musser, 1997). Numbers in ascending or descending order use branchless_sort. One thread alone
-/// makes the first partition. So the speedup is at most about half the logarithm of the number of elements.
+/// The algorithm is quicksort (Hoare, 1962). The sort forks the two parts of each partition. std::sort sorts
+/// small parts. If bad pivots make the recursion too deep, std::sort sorts large parts, too, like in
+/// introsort (Musser, 1997). If the elements are numbers and the order is ascending or descending,
+/// parallel_sort uses the algorithm of branchless_sort. One thread alone makes the first partition. So the
+/// speedup is at most about half the logarithm of the number of elements.
 #pragma once
 
 #include <ekiden/fork/detail/branchless_sort.hpp>
@@ -65,9 +66,9 @@ struct quicksort {
         const Iterator c = median(first + 6 * eighth, first + 7 * eighth, last - 1);
         std::iter_swap(first, median(a, b, c));
         const Iterator pivot = first;
-        // The downward search ends at the pivot at the latest. The upward search ends at an element that is
-        // not less than the pivot. The first upward search also checks for the end. Each swap leaves an
-        // element at `high` that ends the next upward search.
+        // The downward search ends at the pivot or earlier. The upward search ends at an element that is not
+        // less than the pivot. Only the first upward search must check for the end of the range. Each swap
+        // leaves an element at `high` that ends the next upward search.
         Iterator low = first + 1;
         Iterator high = last;
         while (low != high && std::invoke(compare, *low, *pivot)) ++low;
@@ -79,7 +80,8 @@ struct quicksort {
             do ++low;
             while (std::invoke(compare, *low, *pivot));
         }
-        // Elements in [first, low) are not greater than the pivot, and elements in [low, last) are not less.
+        // No element of [first, low) is greater than the pivot. No element of [low, last) is less than the
+        // pivot.
         std::iter_swap(pivot, low - 1);
         return low - 1 == first ? low : low - 1;
     }
@@ -113,7 +115,7 @@ struct number_sort {
             return;
         }
         const auto [middle, rest] = algorithm::partition(first, last, bound);
-        advance(rest - middle); // these elements are in their final places
+        advance(rest - middle); // the equal elements are in their final places
         parallel_invoke(
             scope, [=, this, end = middle](fork_scope& s) { sort(s, first, end, bound, levels - 1); },
             [=, this, begin = rest](fork_scope& s) { sort(s, begin, last, begin - 1, levels - 1); });
@@ -136,7 +138,7 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
     static_assert(is_separate,
                   "ekiden: parallel_sort: two threads must not write to neighboring elements of a "
                   "std::vector<bool>, which share a byte; take std::vector<char>");
-    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // to avoid a second message
+    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // to avoid a second error message
     static_assert(can_move, "ekiden: parallel_sort: the elements must be movable and assignable");
     constexpr bool can_compare = std::is_invocable_r_v<bool, Compare&, std::iter_reference_t<Iterator>,
                                                        std::iter_reference_t<Iterator>>;
@@ -174,31 +176,31 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
 /// Sorts [first, last) with the order `compare`, like std::sort. This thread and workers of this_pool() sort
 /// in parallel. The sort is not stable.
 ///
-/// All threads share one `compare`. If `compare` throws, the rest of the elements is left unsorted. The
-/// exception is thrown when all threads have left the sort. Some elements may then be in a moved-from state.
-/// Everything else is like in parallel_for().
+/// All threads share one `compare`. If `compare` throws, the rest of the elements is left unsorted, and some
+/// elements may be in a moved-from state. parallel_sort() throws the exception when no thread sorts any more.
+/// In all other respects, the function behaves like parallel_for().
 ///
-/// Returns false if `options.stop` was requested before the end. Then the elements are in no particular
-/// order. Otherwise sorts all elements and returns true.
+/// If a stop is requested through `options.stop` before the end, returns false and leaves the elements in no
+/// particular order. Without a stop request, sorts all elements and returns true.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 bool parallel_sort(Iterator first, Iterator last, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(nullptr, first, last, compare, options);
 }
-/// Sorts [first, last) like the form without a pool, in this thread and in workers of `pool`.
+/// Sorts [first, last) like the overload without a pool, in this thread and in workers of `pool`.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 bool parallel_sort(thread_pool& pool, Iterator first, Iterator last, Compare compare = {},
                    const loop_options& options = {}) {
     return detail::sort_elements(&pool, first, last, compare, options);
 }
 
-/// Sorts a range like the form with two iterators.
+/// Sorts a range like the overload with two iterators.
 template <std::ranges::random_access_range Range, class Compare = std::less<>>
     requires std::ranges::common_range<Range>
 bool parallel_sort(Range&& range, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), compare,
                                  options);
 }
-/// Sorts a range like the form with two iterators, in this thread and in workers of `pool`.
+/// Sorts a range like the overload with two iterators, in this thread and in workers of `pool`.
 template <std::ranges::random_access_range Range, class Compare = std::less<>>
     requires std::ranges::common_range<Range>
 bool parallel_sort(thread_pool& pool, Range&& range, Compare compare = {}, const loop_options& options = {}) {

@@ -42,17 +42,17 @@ bool transform_elements(thread_pool* pool, Range& range, Output output, Operatio
 } // namespace detail
 
 /// Assigns `operation(range[i])` to `output[i]` for each index `i` of the range, in any order. `output` may
-/// be the beginning of the same range. Everything else is like in parallel_for().
+/// be the beginning of `range`. In all other respects, the function behaves like parallel_for().
 ///
-/// Returns false if `options.stop` was requested before the end. Otherwise transforms all elements and
-/// returns true.
+/// Returns false if a stop was requested through `options.stop` before the end. Without a stop request,
+/// transforms all elements and returns true.
 template <std::ranges::random_access_range Range, std::random_access_iterator Output, class Operation>
     requires std::ranges::sized_range<Range>
 bool parallel_transform(Range&& range, Output output, Operation&& operation,
                         const loop_options& options = {}) {
     return detail::transform_elements(nullptr, range, output, operation, options);
 }
-/// Transforms the range like the form without a pool, in this thread and in workers of `pool`.
+/// Transforms the range like the overload without a pool, in this thread and in workers of `pool`.
 template <std::ranges::random_access_range Range, std::random_access_iterator Output, class Operation>
     requires std::ranges::sized_range<Range>
 bool parallel_transform(thread_pool& pool, Range&& range, Output output, Operation&& operation,

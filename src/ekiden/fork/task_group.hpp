@@ -24,16 +24,15 @@ namespace ekiden::inline EKIDEN_ABI {
 /// What a task_group does when one of its tasks throws an exception.
 enum class on_error : std::uint8_t {
     run_all,  ///< the other tasks still run
-    stop_rest ///< the group calls its request_stop()
+    stop_rest ///< the group requests a stop of its tasks
 };
 
 /// A group of tasks of one pool.
 ///
 /// Thread safety: any thread may call spawn(), request_stop(), stop_requested() and get_stop_token() at any
-/// time. The group's own tasks may also call these four functions. The four functions may be called while
-/// another thread waits. Only one thread at a time may wait for the group. A task of the group must not wait
-/// for the group.
-/// Ordering: everything that the tasks did happens before the return of the wait for these tasks.
+/// time, even while another thread waits. The group's own tasks may call these four functions, too. Only one
+/// thread at a time may wait for the group. A task of the group must not wait for the group.
+/// Ordering: everything that a task did happens before the return of the wait() that waited for the task.
 /// Lifetime: a group is reusable. A group may be destroyed as soon as a wait has succeeded, if no other
 /// thread is in a member function of the group.
 class task_group {
@@ -73,19 +72,19 @@ public:
         }
     }
 
-    /// Waits until all tasks whose spawn() has returned before this call have ended. Also waits for the tasks
+    /// Waits for all tasks whose spawn() has returned before this call of wait(). Also waits for the tasks
     /// that these tasks spawn. A task that another thread spawns meanwhile belongs to this wait or to the
     /// next wait.
     ///
     /// If a worker of a pool calls wait(), the worker runs other tasks of that pool meanwhile, like in
-    /// future::wait(). So the caller must hold no lock that these tasks may acquire.
+    /// future::wait(). So the caller must hold no lock that the other tasks may acquire.
     ///
     /// If tasks have thrown, throws the exception that was thrown first. suppressed_exceptions() returns the
     /// other exceptions in the order in which they were thrown. If the pool was stopped and has dropped
     /// tasks, std::system_error(operation_canceled) counts as the last exception. After request_stop(),
-    /// wait() may throw std::bad_alloc, and then the stop remains requested. In the child process of a
-    /// fork(), throws std::system_error(operation_not_permitted) if tasks of the parent process have not
-    /// ended.
+    /// wait() may throw std::bad_alloc. If wait() throws std::bad_alloc, the stop remains requested. In the
+    /// child process of a fork(), throws std::system_error(operation_not_permitted) if tasks of the parent
+    /// process have not ended.
     void wait() { (void)wait(wait_limit()); }
 
     /// Waits like wait(), but gives up when a stop is requested through `stop`. Returns and throws like
@@ -117,13 +116,13 @@ public:
     /// Requests a stop. Tasks that have not begun are dropped. Tasks that have begun see the request in their
     /// stop token. Returns false if a stop was already requested.
     ///
-    /// The request lasts until a wait returns true or throws. A request that comes just before that moment
+    /// The request lasts until a wait returns true or throws. A request that comes just before a wait ends
     /// may last until the end of the next wait.
     bool request_stop() noexcept;
     /// Returns whether a stop is requested.
     [[nodiscard]] bool stop_requested() const noexcept {
-        // [TG2] Acquire: makes everything before request_stop() visible. Pairs with the release in
-        // request_stop().
+        // [TG2] Acquire: makes everything visible that happened before request_stop(). Pairs with the release
+        // in request_stop().
         return stop_requested_.load(sys::acquire);
     }
     /// Returns the stop token of the tasks. The token is valid until the current wait ends, or until the next
@@ -175,8 +174,8 @@ private:
         }
     };
 
-    /// A call of spawn() that is in progress in this thread. The spawned task may be destroyed during the
-    /// call. If spawn() throws afterwards, this task does not count as dropped. So destroyed tasks are
+    /// A call of spawn() that is in progress in this thread. The pool may destroy the spawned task during the
+    /// call. If spawn() throws afterwards, the destroyed task does not count as dropped. So dropped tasks are
     /// counted when spawn() ends.
     class adding {
     public:
@@ -192,7 +191,7 @@ private:
 
         task_group& group_;
         adding* const outer_;
-        std::uint64_t dropped_ = 0; // tasks destroyed during this call; tasks_ still counts them
+        std::uint64_t dropped_ = 0; // number of tasks destroyed in this call, which tasks_ still counts
     };
 
     void dropped() noexcept;

@@ -13,8 +13,9 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The options of write_chrome_trace().
 struct chrome_trace_options {
-    /// The largest number of events that are written. If there are more, the newest events are written, and
-    /// the tracks say how many events are missing. Viewers are slow with more than about 300,000 events.
+    /// The largest number of events that are written. If there are more events, the newest events are
+    /// written, and the tracks say how many events are missing. Viewers are slow with more than about 300,000
+    /// events.
     std::size_t most_events = 300'000;
     /// The largest number of strands and lanes that get a track of their own. The busiest strands and lanes
     /// are chosen. 0 means that no strand or lane gets a track.

@@ -2,8 +2,8 @@
 /// a pool does.
 ///
 /// Part: observe. Used by: programs. By default, the view prints a line every 200 ms. A line has a column for
-/// each task. A character in the column stands for the thread of the task. Modeled on a picture in an article
-/// on std::async.
+/// each task. A character in the column stands for the thread that runs the task. Modeled on a picture in an
+/// article on std::async.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -24,7 +24,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One line of a live_view, which shows one moment.
+/// One line of a live_view. The line shows one moment.
 struct live_line {
     double seconds = 0;       ///< seconds since the view began
     std::string columns = {}; ///< one character for each column
@@ -43,16 +43,16 @@ struct live_view_options {
 };
 
 /// A view that prints a line at each interval, and one more line when the view is destroyed. The view has a
-/// thread of its own. A task pays only for its live_view::task object. In the child process of a fork(), the
-/// view shows nothing.
+/// thread of its own. The only cost for a task is its live_view::task object. In the child process of a
+/// fork(), the view shows nothing.
 class live_view {
 public:
     using options = live_view_options;
 
     /// Begins a view with `columns` columns, one column for each task. The tasks create live_view::task
-    /// objects. The tasks may run in any pool, or in none. A column is blank before its task runs. While the
-    /// task runs, the column shows the character of the task's thread. After the task, the column shows '.'.
-    /// Threads get their characters in the order in which they first run a task. Throws
+    /// objects. The tasks may run in any pool, or outside of pools. A column is blank before its task runs.
+    /// While the task runs, the column shows the character of the task's thread. After the task, the column
+    /// shows '.'. Threads get their characters in the order in which they first run a task. Throws
     /// std::invalid_argument, std::bad_alloc, and std::system_error if the system refuses to start a thread.
     explicit live_view(std::size_t columns, options chosen = {});
 
@@ -74,8 +74,8 @@ public:
     /// A scope in which the task of a column runs on the calling thread.
     class [[nodiscard]] task {
     public:
-        /// Marks the task as running. Throws std::out_of_range if the view has no such column. Throws
-        /// std::bad_alloc.
+        /// Marks the task as running. Throws std::out_of_range if the view has no column with the number
+        /// `column`. Throws std::bad_alloc.
         task(live_view& view, std::size_t column);
         ~task() { shown_.store(ended, sys::relaxed); }
         task(const task&) = delete;

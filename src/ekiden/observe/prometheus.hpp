@@ -21,10 +21,10 @@ struct prometheus_label {
 
 /// A page with the values of metrics at one moment.
 ///
-/// The text groups the values of each metric. So values may be added in any order, and several pools can be
-/// on one page. The program should choose names and units by the conventions of Prometheus. Durations are in
-/// seconds, sizes are in bytes, and the name of a counter ends in "_total". A program may add each metric
-/// once for each set of labels. Not thread-safe.
+/// The text groups the values by metric. So a program may add values in any order, and one page can have the
+/// values of several pools. The program should choose names and units by the conventions of Prometheus.
+/// Durations are in seconds, sizes are in bytes, and the name of a counter ends in "_total". A program may
+/// add each metric once for each set of labels. Not thread-safe.
 ///
 /// Adding a value can throw std::bad_alloc. Adding a value throws std::invalid_argument if the format does
 /// not allow the name, or if the name of a counter does not end in "_total". Adding a value also throws
@@ -36,7 +36,7 @@ public:
 
     /// Adds a counter. A counter only grows while the program runs.
     void counter(std::string_view name, std::string_view help, std::uint64_t value, labels with = {});
-    /// Adds a gauge. A gauge is a current value, which can grow and shrink.
+    /// Adds a gauge. A gauge is a current value that can grow and shrink.
     void gauge(std::string_view name, std::string_view help, double value, labels with = {});
     /// Adds a histogram of durations in seconds. The upper bound of each bucket is twice the upper bound of
     /// the previous bucket. The upper bounds range from 1 us to 17 s.

@@ -1,5 +1,5 @@
 /// Records the requests of a program for `./dev lab replay`. The recording has the arrival time, key and
-/// duration of each request. The lab replays the recording with other implementations.
+/// duration of each request. The lab replays the requests of the recording with other implementations.
 ///
 /// Part: observe. Used by: programs. The hash of the keys is SipHash-2-4 (Aumasson, Bernstein, 2012).
 #pragma once
@@ -23,13 +23,14 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The options of a request_log.
 struct request_log_options {
     std::size_t capacity = 1'000'000; ///< Largest number of recorded requests. Each request needs 32 bytes.
-    /// If true, separates the time in which a function waits from the time in which the function works. The
+    /// If true, the log records separately how long a function waits and how long the function works. The
     /// waiting time is the elapsed time minus the processor time. So the waiting time includes the time in
-    /// which the system runs other threads. Costs two system calls for each request. Has an effect only on
-    /// Linux. On other systems, all time counts as work.
+    /// which the system runs other threads. This option costs two system calls for each request. The option
+    /// has an effect only on Linux. On other systems, all time counts as work.
     bool blocking = false;
-    /// If true, writes keys that are numbers unchanged. If false, writes a hash of the key. The hash reveals
-    /// nothing about the key to a reader without the salt. Keys that are text are always hashed.
+    /// If true, the log writes keys that are numbers unchanged. If false, the log writes a hash of each key.
+    /// The hash reveals nothing about the key to a reader without the salt. Keys that are text are always
+    /// hashed.
     bool plain_numbers = false;
     /// Two recordings with the same salt have the same hashes. If both numbers are 0, the salt is random.
     std::array<std::uint64_t, 2> salt{};
@@ -61,14 +62,14 @@ public:
     /// if the capacity is 0.
     explicit request_log(const options& chosen = {});
 
-    /// A wrapped function, which is larger than the function by one pointer.
+    /// A wrapped function. A wrapped function is larger than the original function by one pointer.
     template <class F>
     class timed;
 
-    /// Records the arrival of a request for `key`. Returns `f` as a wrapped function, which must be called
-    /// once. The duration of that call is the service time of the request. If the function only starts an
-    /// operation, for example because it returns a coroutine, only the start is measured. Throws whatever
-    /// copying `f` throws.
+    /// Records the arrival of a request for `key`. Returns a wrapped function that calls `f`. Call the
+    /// wrapped function once. The duration of that call is the service time of the request. If `f` only
+    /// starts an operation, for example because `f` returns a coroutine, only the start is measured. Throws
+    /// whatever copying `f` throws.
     template <std::integral Key, class F>
     [[nodiscard]] timed<std::decay_t<F>> wrap(Key key, F&& f) {
         const auto number = static_cast<std::uint64_t>(key);
@@ -82,7 +83,7 @@ public:
     /// The counts of the requests that have arrived.
     struct summary {
         std::uint64_t written = 0;    ///< number of written lines, without the header line
-        std::uint64_t unfinished = 0; ///< number of requests that had not ended and were not written
+        std::uint64_t unfinished = 0; ///< number of requests that had not ended, so no line was written
         std::uint64_t lost = 0;       ///< number of requests that arrived when the log was full
     };
 
@@ -122,7 +123,7 @@ private:
 
 namespace detail {
 
-/// The executor type of a wrapped function, if the function has an associated executor.
+/// The executor type of a wrapped function whose original function has an associated executor.
 template <class F>
 struct executor_of {};
 template <class F>
@@ -140,13 +141,13 @@ struct allocator_of<F> {
 
 } // namespace detail
 
-/// A wrapped function. The wrapped function has the same associated executor and allocator as the function,
-/// if the function has any.
+/// A wrapped function. The wrapped function has the associated executor and the associated allocator of the
+/// original function, if the original function has them.
 template <class F>
 class request_log::timed : public detail::executor_of<F>, public detail::allocator_of<F> {
 public:
-    /// Calls the function and records the duration of the call, even if the call throws. If this object and
-    /// its copies are called more than once in total, the last call counts.
+    /// Calls the original function and records the duration of the call, even if the call throws. If this
+    /// object and its copies are called more than once in total, the last call counts.
     template <class... Args>
         requires std::invocable<F&, Args...>
     decltype(auto) operator()(Args&&... args) {

@@ -1,8 +1,8 @@
-/// Records what the threads of the program do while tracing is on, and when. The recording is for pictures
+/// While tracing is on, records what the threads of the program do and when. The recording is for pictures
 /// and for debugging.
 ///
-/// Part: observe. Used by: programs, and every part of a higher level. chrome_trace.hpp and timeline.hpp
-/// write recordings to streams. docs/tracing.md lists the costs.
+/// Part: observe. Used by: programs, all parts of a higher level. chrome_trace.hpp and timeline.hpp write
+/// recordings to streams. docs/tracing.md lists the costs.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -16,8 +16,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::trace {
 
-/// The kinds of events. An interval is one event, which is recorded when the interval ends. All other events
-/// are moments.
+/// The kinds of events. An event is an interval or a moment. An interval is recorded when it ends.
 enum class kind : std::uint8_t {
     task = 1,  ///< Interval: a task has run. The name is the callable's type. The id identifies the task.
     queued,    ///< Moment: a task has been posted. The id identifies the task.
@@ -30,9 +29,9 @@ enum class kind : std::uint8_t {
     timer,     ///< Moment: a timer has fired. The id identifies the timer.
     suspended, ///< Moment: a coroutine begins to wait. The id identifies the coroutine.
     resumed,   ///< Moment: a coroutine resumes. The id identifies the coroutine.
-    blocked,   ///< Interval: a worker has blocked. The name is the text of the blocking_region.
-    span,      ///< Interval that the program records. The program chooses the name.
-    mark       ///< Moment that the program records. The program chooses the name and the id.
+    blocked,   ///< Interval: a worker was blocked. The name is the text of the blocking_region.
+    span,      ///< Interval: recorded by the program, which chooses the name.
+    mark       ///< Moment: recorded by the program, which chooses the name and the id.
 };
 /// Returns true if events of this kind are intervals, and false if events of this kind are moments.
 [[nodiscard]] constexpr bool is_interval(kind k) noexcept {
@@ -42,14 +41,14 @@ enum class kind : std::uint8_t {
 
 /// The options of a recording, which limit its memory.
 struct options {
-    std::size_t events = 32'768; ///< newest events kept for each thread; rounded up to a power of two
-    std::size_t threads = 256;   ///< number of threads; further threads reuse the memory of ended threads
+    std::size_t events = 32'768; ///< largest number of events for each thread; rounded up to a power of two
+    std::size_t threads = 256;   ///< largest number of threads; further threads reuse memory of ended threads
 };
 
 /// Starts a recording and drops the previous recording. A thread allocates memory (16 bytes for each event)
-/// at its first event. The thread keeps this memory for later recordings. So the size of the memory stays the
-/// same, even if a later recording has other options. Throws std::invalid_argument if an option is out of
-/// range. Any thread may call this function.
+/// at its first event. The thread keeps this memory for later recordings. The size of the memory stays
+/// unchanged, even if a later recording has other options. Throws std::invalid_argument if an option is out
+/// of range. Any thread may call this function.
 void start(const options& chosen = {});
 
 /// Stops the recording. The recorded events stay available. Has no effect if tracing is off. Any thread may
@@ -61,6 +60,7 @@ void stop() noexcept;
 class name {
 public:
     consteval name(const char* literal) : text_(literal) {} // NOLINT(google-explicit-constructor)
+
     /// Returns the literal.
     [[nodiscard]] constexpr const char* text() const noexcept { return text_; }
 
@@ -70,9 +70,11 @@ private:
 
 /// One event of a thread.
 struct event {
-    trace::kind kind = trace::kind::mark; ///< the kind of the event
-    bool is_open = false;       ///< true if the interval had not ended; `length` then ends at the snapshot
-    std::string_view name = {}; ///< Valid until the program ends.
+    trace::kind kind = trace::kind::mark; ///< The kind of the event.
+    /// True if the interval had not ended at the time of the snapshot. The `length` of an open interval
+    /// counts until the snapshot.
+    bool is_open = false;
+    std::string_view name = {}; ///< The name of the event. The name is valid until the program ends.
     /// Identifies an object. After the destruction of the object, another object may get the same id.
     std::uint64_t id = 0;
     std::int64_t begin = 0;  ///< nanoseconds from the start of the recording to the event
@@ -84,7 +86,7 @@ struct event {
 /// The events of one thread.
 struct track {
     std::uint64_t thread_id = 0;   ///< the system's thread id
-    std::string thread_name;       ///< name of the thread when it recorded its first event
+    std::string thread_name;       ///< the thread's name when the thread recorded its first event
     std::uint64_t overwritten = 0; ///< number of events that newer events have overwritten
     std::vector<event> events;     ///< the events, in the order of their ends
 };
@@ -93,7 +95,7 @@ struct track {
 struct snapshot {
     std::vector<track> tracks; ///< one track for each thread with events
     std::int64_t length = 0;   ///< nanoseconds from the start of the recording to this copy, or to stop()
-    std::uint64_t lost = 0;    ///< number of events of threads that got no memory for their events
+    std::uint64_t lost = 0;    ///< number of events that were lost because their threads got no memory
 };
 
 /// Returns a copy of the events since the last start(). Threads keep running during the call. The copy may or
@@ -107,7 +109,7 @@ namespace detail {
 // 0        tracing is off                                                   set by stop()
 // bit 0    tracing is on                                                    set by start()
 // bit 1    times come from the processor's counter, not from the clock      set by start()
-// others   these bits are the number of the recording                       set by start()
+// others   these bits contain the number of the recording                   set by start()
 inline constexpr std::uint32_t on = 1;
 inline constexpr std::uint32_t by_counter = 2;
 inline constexpr std::uint32_t recording = 4; // the lowest bit of the number of the recording
@@ -116,16 +118,17 @@ extern sys::atomic<std::uint32_t> state;
 /// The result of begin() if tracing is off. An interval that begins while tracing is off is not recorded.
 inline constexpr std::uint64_t nothing = 0;
 
-/// A function that returns the text of a name. `key` is the key of the name that the hot path stores. The
-/// text is never destroyed.
+/// A function that returns the text of a name. `key` identifies the name. The hot path stores only this key.
+/// The text is never destroyed.
 using text_of = std::string_view (*)(const void* key);
 inline std::string_view literal(const void* key) { return static_cast<const char*>(key); }
 
-/// Returns a permanent copy of `text`, which the caller may then destroy. Returns "?" if there is no memory,
-/// or if there are already some thousands of texts. Acquires a lock. Any thread may call this function.
+/// Returns a permanent copy of `text`. Afterwards, the caller may destroy `text`. Returns "?" if there is no
+/// memory, or if there are already some thousands of texts. Acquires a lock. Any thread may call this
+/// function.
 [[nodiscard]] const char* kept(const char* text) noexcept;
 
-// Call these functions while tracing is on. end() may also be called after tracing has stopped.
+// Call begin() and record() only while tracing is on. end() may be called even after tracing has stopped.
 [[nodiscard]] std::uint64_t begin(kind what, const void* key, text_of text) noexcept;
 void end(std::uint64_t begun, std::uint64_t id) noexcept;
 void record(kind what, std::uint64_t id, const void* key = nullptr, text_of text = nullptr) noexcept;
@@ -141,7 +144,7 @@ void record(kind what, std::uint64_t id, const void* key = nullptr, text_of text
 /// Returns whether tracing is on. Costs one relaxed load of a word that seldom changes.
 [[nodiscard]] inline bool is_on() noexcept {
 #if defined(EKIDEN_CHECKING) || defined(EKIDEN_UNTRACED)
-    return false; // for smaller models of other protocols, and for measurements without tracing
+    return false; // models of other protocols stay smaller, and tracing costs nothing
 #else
     return detail::state.load(sys::relaxed) != 0;
 #endif

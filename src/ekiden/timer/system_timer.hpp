@@ -1,5 +1,5 @@
-/// Timers that follow the system clock, for times such as noon. If the system clock is set, these timers
-/// follow it within a tenth of a second.
+/// Timers that follow the system clock, for example a timer that expires at noon. If a program sets the
+/// system clock, the timers use the new time within a tenth of a second.
 ///
 /// Part: timer. Used by: programs.
 #pragma once

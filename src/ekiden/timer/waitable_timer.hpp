@@ -1,8 +1,8 @@
 /// Timers. A timer calls a handler at a given time. The call can be canceled.
 ///
 /// Part: timer. Used by: programs, steady_timer, system_timer. Modeled on basic_waitable_timer of the
-/// Networking TS (N4771, 15) and of Asio. cancel() differs from these models, as its comment describes.
-/// timer.md describes the protocol.
+/// Networking TS (N4771, 15) and of Asio. The comment of cancel() describes how cancel() differs from these
+/// models. timer.md describes the protocol.
 #pragma once
 
 #include <ekiden/context/simulated.hpp>
@@ -41,7 +41,7 @@ public:
     timer_sleep(const timer_sleep&) = delete;
     timer_sleep& operator=(const timer_sleep&) = delete;
 
-    /// Sleeps until `time` or until the limit is reached. If `is_trusted` is false, the clock may be set
+    /// Sleeps until `time` or until the limit is reached. If `is_trusted` is false, the clock may jump
     /// meanwhile, so the sleep may end early. Returns false if the limit is reached.
     [[nodiscard]] bool sleep_until(sys::clock::time_point time, bool is_trusted) noexcept;
 
@@ -53,7 +53,7 @@ private:
 
     const wait_limit& limit_;
     sys::parker sleeper_;
-    const std::stop_callback<waker> on_stop_; // the destructor waits for a call in progress
+    const std::stop_callback<waker> on_stop_; // its destructor waits until no callback runs
 };
 
 /// Returns now + distance. If this sum overflows, returns the largest or the smallest time point.
@@ -79,22 +79,23 @@ template <class Clock>
 /// The associated executor of a handler calls the handler. If the handler has no associated executor, the
 /// timer's executor calls it. A handler is never called inside async_wait() or cancel(). The handlers of one
 /// timer are posted in the order in which their waits began. If the expiry has already passed, a wait posts
-/// its handler immediately. A loop is an exception, because a loop checks its timers itself. A loop queues
-/// the handler at its next check of the timers. The handler then comes after the tasks that are already
-/// queued, and after the timers that expired earlier.
+/// its handler immediately. A loop_context is an exception, because a loop checks its timers itself. The loop
+/// queues the handler at its next check of the timers. This handler runs after the tasks that are already
+/// queued, and after the handlers of timers that expired earlier.
 ///
-/// A pending wait counts as work of the timer's context and of the handler's context, until the handler
-/// begins. A context that ends destroys waiting and queued handlers without calling them. A handler may
+/// Until the handler begins, a pending wait counts as work of the timer's context and of the handler's
+/// context. A context that ends destroys waiting and queued handlers without calling them. A handler may
 /// destroy the timer.
 ///
-/// `Clock::now()` must not throw. Any clock except std::chrono::steady_clock may be set. So the context reads
-/// such a clock every tenth of a second while a wait is pending.
+/// `Clock::now()` must not throw. Any clock except std::chrono::steady_clock may jump, because a program can
+/// set the clock. So the context reads the clock every tenth of a second while a wait is pending.
 ///
-/// Thread safety: only one thread at a time may use a timer. But any thread may call cancel(), cancel_one()
-/// and cancel_and_wait() at any time. A handler of the timer may also call these three functions.
+/// Thread safety: only one thread at a time may use a timer, except for cancel(), cancel_one() and
+/// cancel_and_wait(). Any thread may call these three functions at any time, including a handler of the
+/// timer.
 /// Lifetime: a timer without pending waits may outlive its context. After the end of the context, the program
-/// may only destroy the timer. In the child process of a fork(), the parent's waits never end and cannot be
-/// canceled. A new wait in the child process throws.
+/// may only destroy the timer. In the child process of a fork(), the waits of the parent process never end
+/// and cannot be canceled. A new wait in the child process throws.
 template <class Clock, executor Executor = any_executor>
 class basic_waitable_timer {
 public:
@@ -131,7 +132,7 @@ public:
     basic_waitable_timer(basic_waitable_timer&& other) noexcept
         : executor_(other.executor_), expiry_(other.expiry_),
           state_(other.state_.exchange(nullptr, sys::relaxed)) {}
-    /// Calls cancel(), then moves like the move constructor.
+    /// Calls cancel(). Then moves the waits and handlers like the move constructor.
     basic_waitable_timer& operator=(basic_waitable_timer&& other) noexcept {
         if (this == &other) return *this;
         leave();
@@ -143,16 +144,16 @@ public:
     /// Calls cancel(). Running handlers continue.
     ~basic_waitable_timer() { leave(); }
 
-    /// Returns the current time for timers in the calling thread: the time of the clock, or the virtual time
-    /// in a simulation. Use this time to compute an argument for expires_at().
+    /// Returns the current time for timers in the calling thread. This is the time of the clock, or the
+    /// virtual time in a simulation. Use this time to compute an argument for expires_at().
     [[nodiscard]] static time_point now() noexcept { return now_here<Clock>(); }
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
     /// Returns the time at which the timer expires or has expired.
     [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
 
-    /// Calls cancel(), because a pending wait cannot change its expiry. Then sets the expiry. Returns the
-    /// result of cancel().
+    /// Calls cancel(), because a pending wait cannot change its expiry. Sets the expiry afterwards. Returns
+    /// the result of cancel().
     std::size_t expires_at(const time_point& expiry) noexcept {
         const std::size_t canceled = cancel();
         expiry_ = expiry;
@@ -162,10 +163,10 @@ public:
     std::size_t expires_after(const duration& distance) noexcept { return expires_at(after(distance)); }
 
     /// Cancels all handlers that have not begun, and returns the number of these handlers. A canceled handler
-    /// is called with std::errc::operation_canceled. The expiry of a canceled handler may have passed
-    /// already, and the handler may already be queued. The returned number is exact, even if other threads
-    /// use the timer. A counted handler never reports success. A handler that is not counted has already
-    /// begun. Acquires no lock if no wait is pending.
+    /// is called with std::errc::operation_canceled. cancel() can cancel a handler whose expiry has passed,
+    /// and a handler that is already queued. The returned number is exact, even if other threads use the
+    /// timer. A counted handler never reports success. A handler that is not counted has already begun.
+    /// Acquires no lock if no wait is pending.
     std::size_t cancel() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel() : 0;
@@ -176,12 +177,12 @@ public:
         return state != nullptr ? state->cancel_one() : 0;
     }
     /// Cancels like cancel(), and returns when no handler of this timer runs. A running handler may begin
-    /// another wait. cancel_and_wait() also cancels and counts such waits, so no wait is left that could
-    /// succeed. Everything that the completed handlers have done happens before the return. cancel_and_wait()
-    /// does not wait for canceled handlers. Canceled handlers report operation_canceled later, and should not
-    /// begin another wait. If a handler of this timer calls cancel_and_wait(), the call does not wait,
-    /// because the handler would wait for itself. There is no form with a limit, because the function waits
-    /// only for running handlers.
+    /// another wait. cancel_and_wait() also cancels and counts the waits that running handlers begin, so no
+    /// wait is left that could succeed. Everything that the completed handlers have done happens before the
+    /// return. cancel_and_wait() does not wait for canceled handlers. Canceled handlers report
+    /// operation_canceled later, and should not begin another wait. If a handler of this timer calls
+    /// cancel_and_wait(), the call does not wait, because the handler would wait for itself. There is no
+    /// overload with a time limit, because the function waits only for running handlers.
     std::size_t cancel_and_wait() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_and_wait() : 0;
@@ -201,7 +202,7 @@ public:
     }
     /// Waits like wait(), but gives up when a stop is requested. Returns whether the timer has expired.
     [[nodiscard]] bool wait(std::stop_token token) const { return wait(wait_limit(std::move(token))); }
-    /// Waits like wait(), but at most for the duration `length`. Returns whether the timer has expired.
+    /// Waits like wait(), but gives up after the duration `length`. Returns whether the timer has expired.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& length) const {
         return wait(wait_limit::after(length));
@@ -218,8 +219,8 @@ public:
     /// associated allocator. The memory is freed before the handler is called.
     ///
     /// If the context has shut down, the handler is destroyed without a call. The handler is also destroyed
-    /// if the timer passes it to the handler's executor and the executor throws. This exception is reported
-    /// like the exception of a posted function.
+    /// if the timer passes it to the handler's executor and the executor throws. The exception of the
+    /// executor is reported like the exception of a posted function.
     ///
     /// Throws std::bad_alloc, and whatever copying or moving the handler throws. Throws std::system_error if
     /// a thread is needed and the system refuses to start a thread. Also throws std::system_error in the
@@ -274,7 +275,7 @@ private:
             if (!queue.driver().is_rung_by_context())
                 refuse_in_simulation("a timer of a context that runs for real: give it a sim_context");
             known = recycler::create<timer_state>(queue);
-            state_.store(known, sys::release); // [TM1] Release: publishes the state
+            state_.store(known, sys::release); // [TM1] Release: publishes the state for known_state()
         }
         return *known;
     }

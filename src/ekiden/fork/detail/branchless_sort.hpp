@@ -23,7 +23,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-// Whether the type of a comparison is one of the standard types for ascending or descending order.
+// True if `Compare` is a standard type for ascending order (is_less) or for descending order (is_greater).
 template <class Compare, class T>
 inline constexpr bool is_less = std::is_same_v<Compare, std::less<>> || std::is_same_v<Compare, std::less<T>>
                                 || std::is_same_v<Compare, std::ranges::less>;
@@ -32,7 +32,7 @@ inline constexpr bool is_greater =
     std::is_same_v<Compare, std::greater<>> || std::is_same_v<Compare, std::greater<T>>
     || std::is_same_v<Compare, std::ranges::greater>;
 
-/// Whether branchless_sort can sort the elements to which the iterator refers.
+/// True if branchless_sort can sort the elements to which the iterator refers.
 template <class Iterator, class Compare>
 inline constexpr bool is_branchless =
     std::contiguous_iterator<Iterator> && std::is_arithmetic_v<std::iter_value_t<Iterator>>
@@ -41,7 +41,7 @@ inline constexpr bool is_branchless =
 
 template <class T, bool Descending>
 struct branchless_sort {
-    static constexpr std::ptrdiff_t small = 16; // at most 16, the size of the network
+    static constexpr std::ptrdiff_t small = 16; // at most 16, because the sorting network has 16 inputs
 
     static bool before(T a, T b) noexcept { return Descending ? b < a : a < b; }
 
@@ -74,7 +74,7 @@ struct branchless_sort {
     static cut partition(T* first, T* last, const T* bound) noexcept {
         std::iter_swap(first, choose_pivot(first, last));
         const T pivot = *first;
-        if (bound != nullptr && !before(*bound, pivot)) // no element comes before the pivot in the order
+        if (bound != nullptr && !before(*bound, pivot)) // no element can come before the pivot in the order
             return {first, split(first + 1, last, [pivot](T x) { return !before(pivot, x); })};
         T* const place = split(first + 1, last, [pivot](T x) { return before(x, pivot); }) - 1;
         std::iter_swap(first, place);
@@ -91,12 +91,12 @@ struct branchless_sort {
         return true;
     }
 
-    /// Returns whether a sample of the elements is nearly in order or in reverse order. Then the processor
-    /// can predict branches, and a sort that moves few elements is faster.
+    /// Returns whether a sample of the elements is nearly in order or in reverse order. For nearly sorted
+    /// elements, the processor can predict branches, and a sort that moves few elements is faster.
     static bool looks_sorted(const T* first, const T* last) noexcept {
         const std::ptrdiff_t step = (last - first) / 16;
         if (step < 16) return false;
-        int rise = 0; // number of steps up minus number of steps down; near 0 without any order
+        int rise = 0; // number of ascending pairs minus number of descending pairs
         for (int i = 0; i != 15; ++i) {
             const T one = first[i * step];
             const T next = first[(i + 1) * step];
@@ -110,8 +110,8 @@ private:
     /// element for which `left` returns false. The range must not be empty.
     template <class Left>
     static T* split(T* first, T* last, Left left) noexcept {
-        // A copy of the first element is kept, so that its position is a gap. The copy is written back at the
-        // end.
+        // A copy of the first element is kept, so that the position of the first element is a gap. The copy
+        // is written back at the end.
         const T kept = *first;
         T* gap = first;
         T* end = first; // end of the elements that belong to the front

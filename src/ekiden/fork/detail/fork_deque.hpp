@@ -30,7 +30,8 @@ public:
     /// Owner: adds a child at the bottom. Returns false if the ring is full.
     [[nodiscard]] bool push(fork_child* child) noexcept {
         const std::uint64_t bottom = bottom_.load(sys::relaxed);
-        // [FD4] Acquire: the thief that read this slot is done. Pairs with the release in steal_if().
+        // [FD4] Acquire: the owner reuses the slot only after the thief has read the slot. Pairs with the
+        // release in steal_if().
         if (bottom - top_.load(sys::acquire) >= capacity && !EKIDEN_MUTANT(fork_deque_never_full))
             return false;
         at(bottom).store(child, sys::relaxed);
@@ -43,14 +44,14 @@ public:
     [[nodiscard]] fork_child* pop() noexcept {
         const std::uint64_t bottom = bottom_.load(sys::relaxed) - 1;
         bottom_.store(bottom, sys::release); // [FD1] Release: publishes the slots.
-        // [FD2] Orders the claim in bottom_ before the load of top_. Pairs with the fence in steal_if().
+        // [FD2] Orders the store to bottom_ before the load of top_. Pairs with the fence in steal_if().
         sys::fence(sys::seq_cst);
         std::uint64_t top = top_.load(sys::relaxed);
         fork_child* child = nullptr;
         if (count(top, bottom) > 0) return at(bottom).load(sys::relaxed);
         if (top == bottom) { // the thread that advances top_ gets the last child
             child = at(bottom).load(sys::relaxed);
-            // [FD3] The owner and the thieves claim the last child with a read-modify-write of top_. So only
+            // [FD3] The owner and the thieves claim the last child with a read-modify-write of top_, so only
             // one claim succeeds.
             if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(fork_deque_pop_ignores_thieves))
@@ -61,7 +62,8 @@ public:
         return child;
     }
 
-    /// Owner: returns the index of the next child to be pushed. All children in the ring have lower indices.
+    /// Owner: returns the index of the next child to be pushed. All children in the ring have lower indices
+    /// than the returned index.
     [[nodiscard]] std::uint64_t next_index() const noexcept { return bottom_.load(sys::relaxed); }
 
     /// Any thread: removes and returns the oldest child. Returns null if there is no child, or if another
@@ -71,7 +73,8 @@ public:
     }
 
     /// Steals the oldest child like steal(), but only if `allowed(index)` returns true for the index of the
-    /// child. The call of `allowed` happens after the child was published, and before the child is claimed.
+    /// child. steal_if() calls `allowed` after it has seen the published child, and before it claims the
+    /// child.
     template <class Allowed>
     [[nodiscard]] fork_child* steal_if(Allowed&& allowed) noexcept {
         std::uint64_t top = top_.load(sys::acquire);
@@ -80,7 +83,7 @@ public:
         // If the owner has overwritten the slot meanwhile, top_ has changed, and the claim below fails.
         fork_child* const child = at(top).load(sys::relaxed);
         if (!allowed(top) && !EKIDEN_MUTANT(fork_deque_steals_what_is_not_allowed)) return nullptr;
-        // [FD3] Claims the child. [FD4] Release: the read of the slot comes before the claim. Pairs with the
+        // [FD3] Claims the child. [FD4] Release: orders the read of the slot before the claim. Pairs with the
         // acquire in push().
         if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(fork_deque_steal_ignores_others))
@@ -101,14 +104,15 @@ public:
         return is_from(top, least) && count(top, bottom_.load(sys::relaxed)) > 0;
     }
 
-    /// Returns whether `index` is at least `least`. This is correct even if the indices have wrapped around.
+    /// Returns whether `index` is at least `least`. The answer is correct even if the indices have wrapped
+    /// around.
     [[nodiscard]] static bool is_from(std::uint64_t index, std::uint64_t least) noexcept {
         return count(least, index) >= 0;
     }
 
 private:
     [[nodiscard]] static std::int64_t count(std::uint64_t top, std::uint64_t bottom) noexcept {
-        return static_cast<std::int64_t>(bottom - top); // -1 while pop() tries an empty deque
+        return static_cast<std::int64_t>(bottom - top); // the count is -1 while pop() checks an empty deque
     }
     [[nodiscard]] sys::atomic<fork_child*>& at(std::uint64_t index) noexcept {
         return slots_[index % capacity];

@@ -19,7 +19,7 @@ namespace {
 
 // ---- exceptions that were suppressed
 
-/// Adds the exceptions of `from` to `to`. If there is no memory, exceptions are lost.
+/// Adds the exceptions of `from` to `to`. If there is no memory, these exceptions are lost.
 void append(std::unique_ptr<detail::exception_list>& to, detail::fork_errors from) noexcept {
     try {
         if (to == nullptr && (from.thrown != nullptr || from.suppressed != nullptr))
@@ -52,7 +52,7 @@ void detail::throw_fork_errors(fork_errors errors) {
 
 namespace {
 
-/// Chooses the calling thread's participant for a new tree. If it is borrowed, the destructor returns it to
+/// Chooses the calling thread's participant for a new tree. The destructor returns a borrowed participant to
 /// the arena.
 class participation {
 public:
@@ -95,7 +95,7 @@ private:
 
 namespace {
 
-/// Measures the duration of a loop and records it in the history of the loop. Also does so if the loop
+/// Measures the duration of a loop, and records the duration in the history of the loop, even if the loop
 /// throws.
 class timed_loop {
 public:
@@ -137,7 +137,8 @@ void detail::loop_history::add(std::uint64_t took_ns, bool was_quiet) noexcept {
     else if (was_quiet)
         after -= static_cast<std::int64_t>(took_ns / call_ns);
     after = std::clamp(after, -most_points, most_points);
-    // Not atomic: if two threads do this at the same time, one of the two loops is not counted.
+    // Load and store are not one atomic step. If two threads record loops at the same time, one of the loops
+    // is not counted.
     if (after != before) points_.store(after, sys::relaxed);
 }
 

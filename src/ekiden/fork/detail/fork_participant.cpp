@@ -21,11 +21,11 @@ bool fork_participant::share(fork_scope& newest) noexcept {
     if (is_quiet() && !arena_.sleep_.is_searched()) return true; // the request stays set
     asked.store(nothing, sys::relaxed);                          // [AS1]
     // [AS2] Orders the clearing of the request before the check for sleeping threads. Pairs with the fences
-    // in event_count::prepare_wait() and in sleep_for(). A thread that this check misses sets the request
-    // again.
+    // in event_count::prepare_wait() and in sleep_for(). If this check misses a thread, that thread sets the
+    // request again.
     sys::fence(sys::seq_cst); // [AS2]
     const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
-    if (hungry != 0) asked.store(wanted, sys::relaxed); // until each of these threads has a child
+    if (hungry != 0) asked.store(wanted, sys::relaxed); // stays set until each hungry thread has a child
     // Publish one child for each sleeping thread, and one more for a thread that is awake and asks, or that
     // is about to wake.
     if (ring_.size() > hungry) return true;
@@ -58,7 +58,7 @@ bool fork_participant::publish_oldest() noexcept {
     }
     oldest->run_ = nullptr;
     newest_published = oldest;
-    // [AS3] Orders the push of the child before the check for sleeping threads. Pairs with the same fences as
+    // [AS3] Orders the push of the child before the check for sleeping threads. Pairs with the fences of
     // [AS2]. Either this thread sees the sleeper, or the sleeper sees the child in its last check.
     // [AS4] Orders the push of the child before the read of is_watched(). Pairs with the fence in
     // event_count::end_watch(). Either this thread sees the end of the watch, or the watcher sees the child.
@@ -96,7 +96,7 @@ fork_child* fork_participant::sleeping_parent() const noexcept {
 bool fork_child::reclaim() noexcept {
     auto& participant = *static_cast<fork_participant*>(participant_);
     // Children are joined newest first and stolen oldest first. So if any published child is left, this child
-    // is left, and it is the newest one.
+    // is left, and is the newest published child.
     const fork_child* const left = participant.ring_.pop();
     sys::expects(
         left == this || left == nullptr,
@@ -130,17 +130,17 @@ bool fork_participant::may_find_inside(const fork_child& child) noexcept {
 }
 
 /// Steals a call that the thief of `child` has forked inside `child` (leapfrogging: Wagner, Calder, PPoPP
-/// 1993). So this thread helps to complete the child that it waits for. The stack of this thread grows no
-/// deeper than with plain calls, except for one frame per level. The stolen call needs no lock that a caller
-/// of this thread holds.
+/// 1993). So this thread helps to complete the child for which it waits. The stack of this thread grows no
+/// deeper than with plain calls, except for one frame per level. The stolen call needs no lock that this
+/// thread already holds.
 fork_child* fork_participant::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
     // Relaxed: may_find_inside() has acquired `thief`, which is set only once.
     fork_participant* const thief = child.shared_.thief.load(sys::relaxed);
     const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
     fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
-        // Does not steal a child that the thief publishes after it has set `done`. For such a child, [FD1]
-        // makes the store of `done` visible.
+        // Does not steal a child that the thief has published after setting `done`. If this thread sees such
+        // a child, [FD1] makes the store of `done` visible to this thread.
         return fork_deque::is_from(index, first_own)
                && (child.shared_.state.load(sys::acquire) != fork_child::done
                    || EKIDEN_MUTANT(fork_parent_trusts_an_old_claim));
@@ -149,21 +149,21 @@ fork_child* fork_participant::find_inside(const fork_child& child) noexcept {
     return found;
 }
 
-/// Spins for a short time. Returns true as soon as the child is done, or a call forked inside it can be
-/// stolen.
+/// Spins for a short time. Returns true as soon as the child is done, or as soon as this thread can steal a
+/// call that was forked inside the child.
 bool fork_participant::spin_for(const fork_child& child) noexcept {
     unsigned turn = 0;
     return sys::spin_until([&] {
         if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true; // wait_for() acquires
         if (turn++ % 16 != 0) return false; // the thief also writes to the cache lines below
         fork_participant* const thief =
-            child.shared_.thief.load(sys::relaxed); // no acquire: participants are type-stable
+            child.shared_.thief.load(sys::relaxed); // relaxed: participants outlive this call
         if (thief != nullptr) thief->ask();
         return may_find_inside(child);
     });
 }
 
-/// Sleeps until the child is done or its thief has published a child for this thread.
+/// Sleeps until `child` is done, or until the thief of `child` has published a child.
 void fork_participant::sleep_for(fork_child& child) noexcept {
     role_scope::announce_all(); // so that other threads can run the deferred tasks of this thread
     std::uint32_t state = fork_child::begun;
@@ -231,7 +231,7 @@ fork_segment::fork_segment(fork_participant& owner, fork_child* taken, std::uint
 fork_segment::~fork_segment() {
     if (!was_quiet) participant.quiet_until_ns_ = 0;
     participant.innermost_.write(outer);
-    participant.ask_to_restock(); // for the outer segment
+    participant.ask_to_restock(); // on behalf of the outer segment
 }
 
 // ---- the participants of a pool

@@ -20,13 +20,13 @@ namespace ekiden::inline EKIDEN_ABI {
 class event_count;
 class fork_arena;
 
-/// A part of a thread's stack that runs the root of a fork tree, or a child of another thread. A child that
-/// is forked in a segment is joined in the same segment. The thread publishes only children of its innermost
-/// segment.
+/// A part of a thread's stack. The root of a fork tree, or a stolen child, runs on this part of the stack. A
+/// child that is forked in a segment is joined in the same segment. The thread publishes only children of its
+/// innermost segment.
 struct fork_segment {
     /// `taken` is the child that runs in the segment, or null for a root. If `quiet_until` is not 0, the
     /// segment wakes no sleeping worker before this time (in ns of sys::now_ns()), as long as a worker
-    /// watches. If `quiet_until` is 0, the segment also ends the quiet time of the segments outside of it.
+    /// watches. If `quiet_until` is 0, the segment ends the quiet time of the segments that enclose it.
     fork_segment(fork_participant& owner, fork_child* taken, std::uint64_t quiet_until = 0) noexcept;
     ~fork_segment();
     fork_segment(const fork_segment&) = delete;
@@ -38,11 +38,11 @@ struct fork_segment {
 
     fork_participant& participant;
     base_scope base;
-    fork_scope* newest_published; // `base` if no child is published; newer children are private
+    fork_scope* newest_published; // the newest published child, or `base` if none; newer children are private
     fork_child* const piece;
     fork_segment* const outer;
-    const bool was_quiet; // whether the participant was quiet before this segment
-    bool is_in_wait;      // a call of this or an outer segment waits for a result
+    const bool was_quiet; // true if the participant was quiet before this segment began
+    bool is_in_wait;      // true if a call of this segment or of an outer one waits for a result
 };
 
 /// The fork-join state of one thread. A participant lives as long as its pool, so other threads may access it
@@ -52,7 +52,8 @@ class fork_participant final : public fork_request {
 public:
     explicit fork_participant(fork_arena& arena) noexcept : arena_(arena) {}
 
-    /// Steals a child that another thread has published, or returns null. The caller must run() the child.
+    /// Steals a child that another thread has published, or returns null. The caller must call run() for this
+    /// child.
     [[nodiscard]] fork_child* find() noexcept;
 
     /// Runs a child that this participant has stolen.
@@ -63,18 +64,18 @@ public:
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
-    /// Any thread: requests a child. Writes only if the flag is not `wanted` already.
+    /// Any thread: requests a child. Does not write if the flag is already `wanted`.
     void ask() noexcept {
         if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [AS1]
     }
 
-    /// Any thread: requests that the next fork publishes a child if no other child is published.
+    /// Any thread: requests that the next fork publishes a child, unless another child is already published.
     void ask_to_restock() noexcept {
-        std::uint32_t now = nothing; // so that the request `wanted` stays
+        std::uint32_t now = nothing; // so that the exchange does not overwrite the request `wanted`
         (void)asked.compare_exchange_strong(now, restock, sys::relaxed, sys::relaxed);
     }
 
-    /// Any thread: returns whether there may be a child to steal. A hint.
+    /// Any thread: returns whether this participant may have a child to steal. The answer is a hint.
     [[nodiscard]] bool maybe_offers() const noexcept { return ring_.size() != 0; }
 
 private:
@@ -97,19 +98,19 @@ private:
     void sleep_for(fork_child& child) noexcept;
 
     fork_arena& arena_;
-    sys::cell<fork_segment*> innermost_{nullptr}; // used by the participant's thread only
+    sys::cell<fork_segment*> innermost_{nullptr}; // only the participant's thread uses this
     fork_participant* victim_ = nullptr;          // the last participant from which this thread has stolen
-    std::uint64_t quiet_until_ns_ = 0;            // 0 if a published child wakes workers
+    std::uint64_t quiet_until_ns_ = 0;            // 0 if published children wake workers immediately
     fork_deque ring_;
-    sys::parker parker_; // May hold an old token, so a sleep may end early.
-    // The arena uses these members. `next_` and `is_guest_` are constant once the participant is in the
-    // arena's list.
-    sys::atomic<bool> is_taken_{false}; // whether a guest uses this participant now
+    sys::parker parker_; // May hold the token of an earlier unpark(), so a sleep may end early.
+    // The arena uses the three members below. `next_` and `is_guest_` are constant once the participant is in
+    // the arena's list.
+    sys::atomic<bool> is_taken_{false}; // true while a guest uses this participant
     bool is_guest_ = false;
     fork_participant* next_ = nullptr;
 };
 
-/// All participants of a pool: one for each worker, and the participants that guests borrow.
+/// All participants of a pool. Each worker has a participant. Guests borrow the other participants.
 class fork_arena {
 public:
     explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep), born_(sys::fork_generation()) {}
@@ -117,13 +118,14 @@ public:
     fork_arena(const fork_arena&) = delete;
     fork_arena& operator=(const fork_arena&) = delete;
 
-    /// Returns whether this process is a child of fork(), in which the threads of the pool do not exist.
+    /// Returns whether this process is the child of a fork() that happened after the construction of the
+    /// arena. The threads of the pool do not exist in such a process.
     [[nodiscard]] bool is_in_forked_child() const noexcept { return born_ != sys::fork_generation(); }
 
     /// Adds a participant. The participant must live as long as the arena.
     void add(fork_participant& participant) noexcept;
 
-    /// Returns a participant for a guest: a thread that is not a worker. Throws std::bad_alloc.
+    /// Returns a participant for a guest. A guest is a thread that is not a worker. Throws std::bad_alloc.
     [[nodiscard]] fork_participant& enter();
     static void leave(fork_participant& participant) noexcept;
 

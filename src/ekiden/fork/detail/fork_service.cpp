@@ -28,7 +28,7 @@ fork_participant& fork_service::participant_of(unsigned w) {
 task* fork_service::find(unsigned w) noexcept {
     try {
         (void)participant_of(w);
-    } catch (...) { // no memory: other threads run the child
+    } catch (...) { // no memory, so this worker steals no child
         return nullptr;
     }
     slot& mine = *slots_[w];

@@ -1,5 +1,5 @@
-/// Fork-join as a service of a pool. The service holds the participants of the workers, and the children that
-/// the workers steal.
+/// Fork-join as a service of a pool. The service holds the participants of the workers, and the tasks that
+/// run stolen children.
 ///
 /// Part: fork. Used by: fork_join.cpp. Private.
 #pragma once
@@ -28,8 +28,8 @@ public:
     [[nodiscard]] fork_participant& participant_of(unsigned w);
 
 private:
-    /// A slot has the participant of one worker. The slot is also the task that runs a child stolen by this
-    /// worker.
+    /// A slot has the participant of one worker. The slot is a task, which runs the child that this worker
+    /// has stolen.
     class slot final : public task {
     public:
         explicit slot(fork_arena& arena) noexcept : task(&answer), participant(arena) {}

@@ -2,11 +2,11 @@
 ///
 /// Part: fork. Used by: parallel_invoke(), parallel_for(). Private.
 ///
-/// One child stands for all iterations that have not begun. While no thread steals the child, the loop
-/// removes one iteration after the other from it. So an iteration costs less than a fork. A thread that
-/// steals the child halves the child, if the child is large. So threads need not steal the child from each
-/// other for each iteration. A thread that steals a small child runs it as a loop of the same kind. So every
-/// iteration can run in a different thread.
+/// One child stands for all iterations that have not begun. Until another thread steals the child, the loop
+/// removes the iterations from the child one by one. So an iteration costs less than a fork. A thief of a
+/// large child splits the child into two halves. So threads need not steal the child from each other for each
+/// iteration. A thief of a small child runs the child as a loop of the same kind. So every iteration can run
+/// in a different thread.
 #pragma once
 
 #include <ekiden/fork/fork_child.hpp>
@@ -39,8 +39,8 @@ public:
     forked_loop(Run& run, Call call) noexcept : run_(run), call_(call) {}
 
     /// Makes the calls for all numbers of [first, last). The calls are in order if no other thread takes
-    /// part. This function is not inlined. Otherwise each call of a recursion would set up the stack frame of
-    /// the loop, even a call that runs no loop.
+    /// part. This function must not be inlined. If this function were inlined, each call of a recursion would
+    /// set up the stack frame of the loop, even a call that runs no loop.
     [[gnu::noinline]] void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
         while (first != last && !run_.is_over()) {
             rest others(*this, scope, first + 1, last);
@@ -86,19 +86,22 @@ private:
 
         using fork_child::is_published;
         using fork_child::offer;
-        void set_first(std::size_t first) noexcept { first_ = first; } // only while the child is private
+        /// Call this only while the child is private.
+        void set_first(std::size_t first) noexcept { first_ = first; }
 
         /// Waits for the stolen iterations after a call of this loop has thrown. Call this in the handler of
-        /// that exception. finish() then throws the stored exceptions.
+        /// the exception. join_and_keep() stores the exception. Afterwards, finish() throws all stored
+        /// exceptions.
         [[gnu::cold, gnu::noinline]] void join_and_keep() noexcept {
             fork_errors own = caught_fork_errors();
             loop_.run_.end();
             keep(joined(std::move(own), is_published() && !take_back() ? kept() : fork_errors()));
         }
 
-        /// Joins the child if it was published. Returns false if no thread has stolen the child, so that this
-        /// thread must continue the loop. Returns true if all iterations have ended or are left out. Throws
-        /// the exceptions of the stolen iterations, and the exceptions that join_and_keep() has stored.
+        /// Joins the child if it was published. Returns false if no thread has stolen the child. If finish()
+        /// returns false, this thread must continue the loop. Returns true if all iterations have ended or
+        /// are left out. Throws the exceptions of the stolen iterations, and the exceptions that
+        /// join_and_keep() has stored.
         [[gnu::cold, gnu::noinline]] bool finish(bool is_whole) {
             if (is_whole && !is_published()) return true;
             if (is_whole && take_back()) return false;
@@ -127,14 +130,14 @@ private:
             return errors;
         }
 
-        // volatile for the same reason as in forked_call
+        // This pointer is volatile for the reason that forked_call explains.
         static inline const volatile function run_here_ = &run;
 
         forked_loop& loop_;
         std::size_t first_;
         const std::size_t last_;
         union {
-            fork_errors errors_; // keep() constructs it
+            fork_errors errors_; // constructed by keep()
         };
     };
 

@@ -3,13 +3,13 @@
 /// Part: fork. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce, parallel_sort.
 ///
 /// Each algorithm runs in the calling thread and in workers of a pool. The first argument can be a pool, as
-/// in parallel_for(pool, 0, n, body). Without this argument, the algorithm uses this_pool(). The same is true
-/// for parallel_invoke() and task_group.
+/// in parallel_for(pool, 0, n, body). Without this argument, the algorithm uses this_pool().
+/// parallel_invoke() and task_group choose their pool in the same way.
 ///
 /// The algorithm is lazy binary splitting (Tzannes, Caragea, Barua, Vishkin, PPoPP 2010). A loop runs as one
 /// piece until another thread asks for work. Then the loop forks half of its remaining iterations. So the
-/// program need not choose the size of the pieces. In contrast to that algorithm, other threads can steal the
-/// remaining iterations while a long iteration runs.
+/// program need not choose the size of the pieces. In contrast to lazy binary splitting, other threads can
+/// steal the remaining iterations while a long iteration runs.
 #pragma once
 
 #include <ekiden/fork/fork_join.hpp>
@@ -36,17 +36,17 @@ struct loop_options {
     /// A piece of the loop is split only if it has more than this number of iterations. If `grain` is 0, any
     /// piece may be split. For parallel_sort(), 0 means 2048 elements.
     std::size_t grain = 0;
-    /// Ends the algorithm when a stop is requested. The stop may also have been requested before the call.
-    /// Pieces that have not begun are left out. The algorithm returns false when all other pieces have ended.
-    /// parallel_reduce() has no value to return, so it throws std::system_error(operation_canceled) instead.
-    /// Completed pieces are not undone.
+    /// Ends the algorithm when a stop is requested. If a stop was requested before the call, the algorithm
+    /// ends at once. Pieces that have not begun are left out. The algorithm returns false when all pieces
+    /// that have begun have ended. parallel_reduce() has no value to return, so it throws
+    /// std::system_error(operation_canceled) instead. Completed pieces are not undone.
     std::stop_token stop = {};
-    /// Reports the progress. The algorithm calls `progress` about a hundred times, and at the end, with the
-    /// number of completed iterations. Any participating thread may make the call, but only one thread at a
-    /// time. An exception of `progress` counts as an exception of the body.
+    /// Reports the progress. The algorithm calls `progress` about a hundred times, and at the end. The
+    /// argument `done` is the number of completed iterations. Any participating thread may call `progress`,
+    /// but only one thread at a time. An exception of `progress` counts as an exception of the body.
     std::function<void(std::size_t done, std::size_t total)> progress = {};
-    /// Only for parallel_reduce(). If true, the order in which values are combined depends only on the number
-    /// of iterations and on the grain.
+    /// This option applies only to parallel_reduce(). If true, the order in which values are combined depends
+    /// only on the number of iterations and on the grain.
     bool deterministic = false;
 };
 
@@ -92,15 +92,17 @@ private:
 
     const loop_options& options_;
     const std::size_t total_;
-    alignas(sys::isolation) sys::atomic<bool> is_over_{false}; // read in each step, written at most once
+    // Each step reads is_over_, and only the end of the loop writes to it.
+    alignas(sys::isolation) sys::atomic<bool> is_over_{false};
     std::optional<std::stop_callback<ender>> on_stop_;
     alignas(sys::isolation) sys::atomic<std::size_t> done_{0};
     sys::slow_lock reporting_;
     std::size_t reported_ = 0; // under reporting_
 };
 
-/// The number of iterations that a loop runs between two checks for requests. These iterations take about 2
-/// us, and there are at most 512 of them. If the loop has a grain, the number is the grain.
+/// The size of a step, which is the number of iterations that a loop runs between two checks for requests. A
+/// step takes about 2 us and has at most 512 iterations. If the loop has a grain, the size of each step is
+/// the grain.
 class loop_step {
 public:
     explicit loop_step(const loop_run& run) noexcept
@@ -146,7 +148,7 @@ private:
 
 /// A loop that splits when a thread asks for work. The loop combines the values of its pieces in the order of
 /// the pieces. A piece begins with a copy of `identity` and calls `value = step(value, from, to)` for each of
-/// its steps. While a possibly long step runs, the rest of the piece is a published child.
+/// its steps. While a step runs that may be long, the rest of the piece is a published child.
 template <class T, class Combine, class Step>
 struct splitting_loop {
     loop_run& run;
@@ -192,8 +194,8 @@ struct splitting_loop {
         return value;
     }
 
-    /// Returns `step(value, from, to)`. This is a separate function, because g++ would otherwise keep the
-    /// value in memory instead of a register.
+    /// Returns `step(value, from, to)`. If this function were inlined, g++ would keep the value in memory
+    /// instead of a register.
     [[gnu::noinline]] T after_step(T value, std::size_t from, std::size_t to) const {
         return step(std::move(value), from, to);
     }
@@ -223,7 +225,7 @@ void in_fork_tree(fork_scope* scope, Body&& body, loop_history* = nullptr) {
 /// this_pool(). Returns false if a stop was requested before the end.
 template <class Tree, class Step>
 bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step step) {
-    static constinit loop_history history; // shared by all loops with this type of body
+    static constinit loop_history history; // all loops with this type of body share this history
     struct no_value {};
     constexpr no_value none{};
     const auto combine = [](no_value, no_value) { return no_value(); };
@@ -241,14 +243,14 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step s
     return !run.is_over();
 }
 
-/// Whether a loop can run over numbers of this type. The type must not be bool, and must have at most 64
+/// True if a loop can run over numbers of this type. The type must not be bool, and must have at most 64
 /// bits.
 template <class Number>
 inline constexpr bool can_be_bound =
     !std::same_as<std::remove_cv_t<Number>, bool> && sizeof(Number) <= sizeof(std::uint64_t);
 
-/// Whether two threads may write to neighboring elements at the same time. Two threads must not do so if the
-/// elements are bits of one byte, as in std::vector<bool>.
+/// True if two threads may write to neighboring elements at the same time. False if the elements are bits
+/// that share a byte, as in std::vector<bool>.
 template <class Iterator>
 inline constexpr bool has_separate_elements =
     !std::same_as<std::iter_reference_t<Iterator>, std::vector<bool>::reference>;
@@ -279,7 +281,7 @@ struct number_range {
                                                   std::intmax_t value);
 
 /// Returns the numbers of [first, last). Throws std::invalid_argument if one bound is unsigned and the other
-/// bound is negative, because no type would have the values of both bounds.
+/// bound is negative.
 template <class First, class Last>
 number_range<First, Last> numbers_between(const char* algorithm, First first, Last last) {
     if constexpr (std::is_signed_v<First> && std::is_unsigned_v<Last>) {

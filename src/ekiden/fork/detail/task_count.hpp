@@ -17,13 +17,13 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 /// A counter of tasks. Each add() is followed by one end().
 ///
 /// Thread safety: any thread may call add() and end() at any time. One thread at a time calls wait().
-/// Ordering: if the end() of a task ends a wait(), everything before this end() happens before the return of
-/// the wait().
+/// Ordering: everything before the end() of a task happens before the return of a wait() that waited for the
+/// task.
 /// Lifetime: a thread whose wait() has returned wait_result::ended may destroy the counter.
 ///
 /// bits of state_  meaning                            changes
-/// 0 (waited)      a thread waits for the last task   wait() sets it; the last end() or withdraw() clears it
-/// 1..63           the number of tasks                add() increments it; end() decrements it
+/// 0 (waited)      a thread waits for the last task   set by wait(); cleared by the last end(), or withdraw()
+/// 1..63           the number of tasks                incremented by add(); decremented by end()
 ///
 /// Either the last end() clears `waited` and completes the waiter, or the waiter clears `waited` and gives
 /// up.
@@ -35,7 +35,8 @@ public:
         left_behind ///< this process is the child of a fork(), and the tasks belong to the parent process
     };
 
-    // Relaxed: the caller is a task that is counted itself, or a thread that calls wait() later.
+    // Relaxed is enough, because the caller is a task that is itself counted, or a thread that calls wait()
+    // later.
     void add() noexcept { state_.fetch_add(one, sys::relaxed); }
 
     void end() noexcept {
@@ -43,13 +44,13 @@ public:
         bool is_last = false;
         std::uint64_t next = 0;
         do {
-            // The last task also clears `waited` in this atomic step. If these were two steps, another task
-            // could be added and end in between. Then both tasks would complete the waiter, and the waiter
-            // could be destroyed before the second completion.
+            // The last task decrements the count and clears `waited` in one atomic step. With two steps,
+            // another task could be added and end in between, and both tasks would complete the waiter. The
+            // waiter could be destroyed before the second completion.
             is_last = state == (one | waited);
             next = is_last && !EKIDEN_MUTANT(group_ends_twice) ? 0 : state - one;
             // [TG1] Release: publishes the effects of this task. Acquire: makes waiter_ and the effects of
-            // the other tasks visible. Pairs with this step in other threads, and with wait().
+            // the other tasks visible. Pairs with the end() of the other tasks, and with wait().
         } while (!state_.compare_exchange_weak(state, next, sys::acq_rel, sys::relaxed));
         if (is_last) waiter_.read()->complete(1);
     }
@@ -98,14 +99,14 @@ private:
         std::uint64_t state = state_.load(sys::relaxed);
         while ((state & waited) != 0) {
             const std::uint64_t next = EKIDEN_MUTANT(group_withdraws_nothing) ? state : state & ~waited;
-            // Relaxed: a wait that gives up publishes nothing.
+            // Relaxed is enough, because a wait that gives up publishes nothing.
             if (state_.compare_exchange_weak(state, next, sys::relaxed, sys::relaxed)) return true;
         }
         return false;
     }
 
     const std::uint16_t born_ = sys::fork_generation();
-    sys::cell<waiter*> waiter_{nullptr}; // the waiter sets this before `waited`
+    sys::cell<waiter*> waiter_{nullptr}; // the waiting thread sets this pointer before it sets `waited`
     alignas(sys::isolation) sys::atomic<std::uint64_t> state_{0};
 };
 

@@ -15,7 +15,7 @@ task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(th
 
 namespace {
 
-/// A worker that waits runs other tasks. These tasks may need a lock that the waiting task holds.
+/// Reports a lock that the caller holds. A worker that waits runs other tasks, which may need this lock.
 void expect_no_held_lock([[maybe_unused]] const detail::task_count& tasks,
                          [[maybe_unused]] const char* what) {
     if constexpr (lock_checks) {
@@ -47,7 +47,8 @@ task_group::adding::adding(task_group& group) noexcept
 
 task_group::adding::~adding() {
     sys::local<innermost>().adding = outer_;
-    // If no task was dropped, the group may already be destroyed.
+    // Accesses the group only if it has dropped tasks to count. Otherwise, the group may already be
+    // destroyed.
     if (dropped_ != 0) [[unlikely]]
         group_.drop(dropped_, is_posted ? 0 : 1);
 }
@@ -62,7 +63,8 @@ void task_group::dropped() noexcept {
         drop(1, 0);
 }
 
-/// Ends the given number of tasks that did not begin. `uncounted` of these tasks do not count as dropped.
+/// Ends the given number of tasks that did not begin. `uncounted` is the number of these tasks that do not
+/// count as dropped.
 void task_group::drop(std::uint64_t tasks, std::uint64_t uncounted) noexcept {
     if (tasks != uncounted) {
         const std::lock_guard guard(lock_);
@@ -78,7 +80,7 @@ namespace {
 void append(detail::exception_list& list, std::exception_ptr error) noexcept {
     try {
         list.push_back(std::move(error));
-    } catch (...) { // no memory: the exception is lost
+    } catch (...) { // no memory, so the exception is lost
     }
 }
 
@@ -107,7 +109,7 @@ bool task_group::request_stop() noexcept {
         source = stop_;
         stop_requested_.store(true, sys::release); // [TG2] Release: pairs with stop_requested()
     }
-    return source.request_stop(); // without the lock, because it runs callbacks
+    return source.request_stop(); // without the lock, because request_stop() runs callbacks
 }
 
 std::stop_token task_group::get_stop_token() const noexcept {
@@ -135,7 +137,7 @@ bool task_group::wait(const wait_limit& limit) {
         first = std::exchange(first_, nullptr);
         others.swap(others_);
         has_dropped = std::exchange(dropped_, 0) != 0;
-        // A request_stop() after the check above lasts until the next wait.
+        // If request_stop() is called after the check above, the request lasts until the next wait.
         if (next.stop_possible()) {
             stop_.swap(next);
             stop_requested_.store(false, sys::relaxed);

@@ -21,7 +21,7 @@ namespace {
 using trace::event;
 using trace::kind;
 
-// The viewer shows two processes: threads, and lanes. Viewers take process 0 for "unknown".
+// The viewer shows two processes: threads, and lanes. Viewers show process 0 as "unknown".
 constexpr int threads_process = 1;
 constexpr int lanes_process = 2;
 
@@ -61,7 +61,7 @@ std::string_view kind_name(kind k) noexcept {
     return "?";
 }
 
-/// Returns the title of a slice: the name, the kind, or both.
+/// Returns the title of a slice. The title contains the name of the event, its kind, or both.
 std::string title(const event& e) {
     switch (e.kind) {
     case kind::lock_wait:
@@ -78,7 +78,8 @@ std::string title(const event& e) {
     }
 }
 
-/// Like std::stable_sort, but without its temporary buffer. Some compilers report that buffer as deprecated.
+/// Sorts like std::stable_sort, but without std::get_temporary_buffer, which some compilers report as
+/// deprecated.
 template <class T, class Less>
 void sort_stably(std::vector<T>& list, Less less) {
     std::vector<std::size_t> order(list.size());
@@ -93,7 +94,7 @@ void sort_stably(std::vector<T>& list, Less less) {
     list = std::move(sorted);
 }
 
-/// Writes text in pieces. Numbers do not depend on the locale.
+/// Writes JSON in pieces. The text of numbers does not depend on the locale.
 class json_output {
 public:
     explicit json_output(std::ostream& to) noexcept : to_(to) {}
@@ -192,9 +193,10 @@ private:
     [[nodiscard]] bool is_selected(const event& e) const noexcept { return e.end() >= oldest_; }
 
     /// Returns the selected events of a thread in the form that viewers need. Slices are nested. No two
-    /// events begin at the same time, because the viewer finds the slice of an arrow by its time. Clocks have
-    /// steps, and an inner interval may seem to end after its outer one because of rounding. So begins may
-    /// move by a nanosecond, and ends are cut to the enclosing slice.
+    /// events begin at the same time, because the viewer finds the slice of an arrow by its time. Two events
+    /// may have the same time, because clocks have a limited resolution. An inner interval may seem to end
+    /// after its outer interval, because times are rounded. So this function may move the begin of an event
+    /// by some nanoseconds. It cuts the end of an event to the end of the enclosing slice.
     [[nodiscard]] std::vector<event> arranged(const trace::track& of) const {
         std::vector<event> chosen;
         std::copy_if(of.events.begin(), of.events.end(), std::back_inserter(chosen),
@@ -270,7 +272,7 @@ private:
 
     // ---- arrows
 
-    /// Writes an arrow from a moment to another event, with its own id.
+    /// Writes an arrow from a moment to another event. Each arrow has an id of its own.
     void put_arrow(std::string_view name, const row& from, std::int64_t sent, const row& to,
                    std::int64_t got) {
         const std::uint64_t id = ++arrows_;
@@ -281,8 +283,8 @@ private:
     }
 
     /// Writes the arrows. An arrow starts at one event and ends at the next event of the matching kind with
-    /// the same id. That is unambiguous, because another object has the same address only after the first
-    /// object is destroyed. The arrow of a lock wait points to the end of the wait.
+    /// the same id. The result is unambiguous, because two objects with the same id do not exist at the same
+    /// time. The arrow of a lock wait points to the end of the wait.
     void write_arrows() {
         std::vector<place> all;
         for (std::size_t t = 0; t != rows_.size(); ++t)
@@ -299,7 +301,7 @@ private:
             const auto start = starts.find(at(end).id);
             if (start == starts.end()) return;
             put_arrow(name, row_of(start->second.track), at(start->second).begin, row_of(end.track),
-                      // The last nanosecond inside the wait.
+                      // the last nanosecond of the wait
                       at(end).kind == kind::lock_wait ? std::max(at(end).begin, time(end) - 1) : time(end));
             starts.erase(start);
         };
@@ -333,7 +335,8 @@ private:
 
     // ---- lanes
 
-    /// Writes a track for each lane, with its turns. A lane is serial, so its turns do not overlap.
+    /// Writes a track for each lane, with its turns. A lane runs one task at a time, so the turns of a lane
+    /// do not overlap.
     void write_lanes() {
         std::map<std::pair<std::string_view, std::uint64_t>, std::vector<const event*>> turns;
         for (const std::vector<event>& events : rows_)

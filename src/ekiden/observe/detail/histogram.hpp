@@ -12,8 +12,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A copy of a histogram's counts, as a plain value. Durations are in nanoseconds. The width of a bucket is
-/// at most 25% of its lower bound.
+/// A copy of a histogram's counts, as a plain value. Durations are in nanoseconds. For durations of at least
+/// 4 ns, the width of a bucket is at most 25% of its lower bound.
 struct histogram_snapshot {
     /// The last bucket begins at 7 * 2^38 ns (32 minutes) and has no upper bound.
     static constexpr std::size_t buckets = 160;

@@ -33,7 +33,7 @@ live_view::live_view(std::size_t columns, std::function<std::string()> activity,
 
 live_view::~live_view() {
     if (is_in_forked_child()) {
-        (void)thread_.release(); // the child has no such thread to join
+        (void)thread_.release(); // the thread does not exist in the child process
         return;
     }
     leaves_.store(1, sys::relaxed);
@@ -51,7 +51,7 @@ live_view::task::task(live_view& view, std::size_t column)
 }
 
 /// Returns whether this process is a child of the process that created the view. In a child process, the
-/// view's thread does not exist, and the lock may be held by a thread that does not exist.
+/// view's thread does not exist. A thread that does not exist may hold the lock.
 bool live_view::is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
 std::uint32_t live_view::number_of_this_thread() {
@@ -74,7 +74,7 @@ void live_view::run() noexcept {
     while (leaves_.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(leaves_, 0, next)) continue;
         show();
-        next = std::max(next + step, sys::clock::now()); // no line is repeated if `show` is slow
+        next = std::max(next + step, sys::clock::now()); // if `show` is slow, the view skips lines
     }
 }
 
@@ -85,7 +85,7 @@ void live_view::show() noexcept {
             chosen_.show(line);
         else
             std::fputs((to_text(line) + '\n').c_str(), stderr);
-    } catch (const std::bad_alloc&) { // no memory: this line is omitted
+    } catch (const std::bad_alloc&) { // no memory, so the view omits this line
     }
 }
 

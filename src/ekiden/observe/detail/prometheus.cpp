@@ -19,7 +19,7 @@ namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-/// Allows letters, '_' and `more`, and digits except in the first place.
+/// Throws unless the name contains only letters, digits, '_' and `more`, and does not begin with a digit.
 void check_name(const char* what, std::string_view name, char more, const char* allowed) {
     const bool is_good = !name.empty() && (is_letter(name[0]) || name[0] == more)
                          && std::all_of(name.begin(), name.end(), [more](char c) {
@@ -35,7 +35,7 @@ std::string_view base(std::string_view name) {
     return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
 }
 
-/// Puts a backslash before backslashes and `also`, and writes newlines as "\n".
+/// Appends `text`. Puts a backslash before each backslash and each `also`, and writes a newline as "\n".
 void append_escaped(std::string& to, std::string_view text, char also) {
     text::for_each_character(text, [&](std::string_view one) {
         if (one == "\n")
@@ -81,7 +81,7 @@ void append_sample(std::string& to, std::string_view name, std::string_view suff
     for (const prometheus_label& one : with) append(one.name, one.value);
     if (!bound.empty()) append("le", bound);
     if (before == ',') line += '}';
-    to += line.append(" ").append(value).append("\n"); // in one step, so that a line is never incomplete
+    to += line.append(" ").append(value).append("\n"); // one append, so that an exception leaves no partial line
 }
 
 } // namespace

@@ -17,8 +17,8 @@ constinit sys::atomic<std::uint32_t> detail::state{0};
 
 namespace {
 
-/// Holds the lock across a fork(). Otherwise the lock could be held in the child process by a thread that
-/// does not exist there.
+/// Holds the lock of the recorder during a fork(). Without this, a thread that does not exist in the child
+/// process could hold the lock there forever.
 [[maybe_unused]] const bool is_held_across_forks =
     sys::at_fork([] { recorder::instance().before_fork(); }, [] { recorder::instance().after_fork(false); },
                  [] { recorder::instance().after_fork(true); });
@@ -28,7 +28,7 @@ namespace {
 struct here {
     thread_trace* mine = nullptr;
     bool has_ended = false;
-    std::uint32_t refused_in = 0; // the recording that had no memory left for this thread
+    std::uint32_t refused_in = 0; // number of the recording that had no memory left for this thread
 };
 
 std::uint64_t now(std::uint32_t state) noexcept { return sys::ticks((state & detail::by_counter) != 0); }
@@ -80,8 +80,8 @@ void recorder::start(const options& chosen) {
     ended_ = 0;
     ns_a_tick_ = 0;
     lost_.store(0, sys::relaxed);
-    // Relaxed is enough: a thread that reads the state then uses only data that the lock protects or that the
-    // thread owns.
+    // Relaxed is enough. A thread that reads the state uses only its own data and data that the lock
+    // protects.
     detail::state.store(state_, sys::relaxed);
 }
 
@@ -105,14 +105,14 @@ thread_trace* recorder::of_this_thread(std::uint32_t now_on) noexcept {
     if (self.mine == nullptr && !self.has_ended && self.refused_in != now_on) {
         try {
             self.mine = enlist();
-        } catch (...) { // no memory: the thread is not recorded
+        } catch (...) { // no memory, so the thread is not recorded
         }
         if (self.mine == nullptr) self.refused_in = now_on;
     }
     return self.mine;
 }
 
-/// Allocates a trace for the calling thread, until the thread ends. Returns null if no trace is left.
+/// Allocates a trace, which the calling thread owns until the thread ends. Returns null if no trace is left.
 thread_trace* recorder::enlist() {
     std::string name = sys::this_thread_name();
     const std::lock_guard guard(lock_);
@@ -121,7 +121,7 @@ thread_trace* recorder::enlist() {
         threads_.reserve(threads_.size() + 1);
         threads_.push_back(std::make_unique<thread_trace>(options_.events));
         found = threads_.back().get();
-        found->has_ended = true; // until it is assigned below
+        found->has_ended = true; // until the trace is assigned below
     } else {
         for (const auto& one : threads_) {
             // Reuses the trace of the thread that ended first.
@@ -183,7 +183,7 @@ const char* recorder::keep(const char* text) noexcept {
 
 const char* detail::kept(const char* text) noexcept {
 #if defined(EKIDEN_CHECKING)
-    return text; // as in is_on(), so that models of other protocols are smaller
+    return text; // keeps models of other protocols small, like in is_on()
 #else
     return recorder::instance().keep(text);
 #endif
@@ -278,8 +278,8 @@ struct recorder::calibration {
     }
 };
 
-/// Converts a record. Returns false if the event ended before the start of the recording, or began after its
-/// end.
+/// Converts a record to an event. Returns false if the event ended before the recording began, or if the
+/// event began after the recording ended.
 bool recorder::read(trace_record from, const calibration& times, event& to) const {
     std::uint64_t begin = times.since_start(from.first);
     std::uint64_t length = packed::length(from.second);
@@ -289,7 +289,7 @@ bool recorder::read(trace_record from, const calibration& times, event& to) cons
         begin = 0;
         length -= early;
     }
-    if (begin > times.length) return false; // after the end of the recording
+    if (begin > times.length) return false; // the event began after the end of the recording
     const std::uint64_t end = std::min(begin + length, times.length);
     to.kind = packed::what(from.first);
     to.name = names_[packed::name(from.first)];
@@ -300,8 +300,8 @@ bool recorder::read(trace_record from, const calibration& times, event& to) cons
 }
 
 void recorder::read(const thread_trace& from, const calibration& times, track& to) const {
-    // Reads the open intervals before the records. If an interval ends meanwhile, the interval is among the
-    // records and is not shown as open.
+    // Reads the open intervals before the records. If an interval ends between the two reads, the interval is
+    // among the records and is not shown as open.
     std::array<std::uint64_t, thread_trace::most_open> open{};
     for (std::size_t i = 0; i != open.size(); ++i) open[i] = from.open[i].load(sys::relaxed);
 
@@ -330,8 +330,8 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
 }
 
 snapshot recorder::take() {
-    // A time in nanoseconds. The two clocks are read about 50 ns apart, so a rate over 5 ms is precise
-    // enough.
+    // The shortest measured time in nanoseconds. The two clocks are read about 50 ns apart, so a rate that is
+    // measured over 5 ms is precise enough.
     constexpr std::uint64_t enough = 5'000'000;
     while (sys::now_ns() - begun_ns() < enough) sys::yield();
     snapshot copy;

@@ -22,7 +22,7 @@ namespace ekiden::inline EKIDEN_ABI::trace {
 // first    48 bits  the time when the event began, in ticks; wraps around after a day at 3 GHz
 //          12 bits  the number of the event's name
 //           4 bits  the kind of the event
-// second   32 bits  the length in ticks: 27 bits are a number that is shifted left by the other 5 bits
+// second   32 bits  the length in ticks: a number of 27 bits, to be shifted left by a number of 5 bits
 //          32 bits  the id of the event
 struct packed {
     static constexpr unsigned time_bits = 48;
@@ -72,8 +72,8 @@ public:
 
     trace_ring ring;
     /// The intervals that have begun and not ended, outermost first. When an interval ends, its element
-    /// becomes the first word of its record. Intervals that are nested more deeply than `most_open` are not
-    /// shown before they end.
+    /// becomes the first word of its record. An interval that is nested more deeply than `most_open` is shown
+    /// only after its end.
     std::array<sys::atomic<std::uint64_t>, most_open> open{};
     std::size_t depth = 0;
 
@@ -92,7 +92,7 @@ public:
     // The lock of the recorder protects the members below.
     std::uint64_t thread_id = 0;
     std::string thread_name;
-    bool has_ended = false; // if true, another thread may reuse this object
+    bool has_ended = false; // true if the thread has ended, so that another thread may reuse this object
     std::uint64_t left_at = 0;
 };
 
@@ -114,7 +114,7 @@ public:
     /// Returns the number of the name with this key. Returns 0 if there are too many names.
     [[nodiscard]] std::uint32_t number_of(const void* key, detail::text_of text) noexcept;
     [[nodiscard]] const char* keep(const char* text) noexcept;
-    /// Counts an event as lost, because its thread has no trace.
+    /// Counts an event as lost. Call this if the thread of the event has no trace.
     void lose() noexcept { lost_.fetch_add(1, sys::relaxed); }
 
     /// Call before_fork() before a fork(), and after_fork() after the fork() in both processes. The child
@@ -141,8 +141,8 @@ private:
     std::uint64_t begun_ = 0; // start of the recording, in ticks
     std::uint64_t begun_ns_ = 0;
     std::uint64_t ended_ = 0; // End of the recording, in ticks; 0 while tracing is on.
-    // The first snapshot of a finished recording sets this, so that the times of later snapshots are the
-    // same.
+    // The first snapshot of a finished recording sets ns_a_tick_, so that all later snapshots have the same
+    // times.
     double ns_a_tick_ = 0;
     sys::atomic<std::uint64_t> lost_{0};
 };

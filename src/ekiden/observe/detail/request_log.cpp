@@ -30,7 +30,8 @@ request_log::request_log(const options& chosen)
 
 request_log::entry* request_log::begin(std::uint64_t key) noexcept {
     const std::uint64_t now = sys::now_ns();
-    // Relaxed is enough, because this only assigns numbers. A separate store publishes each entry.
+    // Relaxed is enough, because the addition only assigns a number to the request. A separate store
+    // publishes each entry.
     const std::uint64_t number = arrived_.fetch_add(1, sys::relaxed);
     if (number >= chosen_.capacity) return nullptr;
     entry& mine = entries_[number];

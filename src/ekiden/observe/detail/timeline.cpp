@@ -17,8 +17,8 @@ namespace {
 using trace::event;
 using trace::kind;
 
-/// An activity that a thread can show. If intervals overlap, the activity that is later in this list is
-/// shown.
+/// An activity that a thread can show. If intervals of several activities overlap, the timeline shows the
+/// activity that is last in `activities`.
 struct activity {
     kind what;
     char sign;
@@ -53,7 +53,7 @@ caption caption_of(const trace::track& t) {
     return made;
 }
 
-/// The picture of one thread. It has the time that the thread spent on each activity in each column.
+/// The picture of one thread. For each column, the picture knows how long the thread did each activity.
 class line {
 public:
     line(const trace::track& of, std::int64_t begin, std::int64_t end, std::size_t columns)

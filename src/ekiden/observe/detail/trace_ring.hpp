@@ -2,9 +2,10 @@
 ///
 /// Part: observe. Used by: recorder. Private.
 ///
-/// The algorithm is a sequence lock whose sequence is the number of records (Lamport, "Concurrent Reading and
-/// Writing", 1977; Boehm, "Can Seqlocks Get Along with Programming Language Memory Models?", 2012). The
-/// writer never waits. A reader discards the records that may have been overwritten while it copied them.
+/// The algorithm is a sequence lock. Its sequence number is the number of written records (Lamport,
+/// "Concurrent Reading and Writing", 1977; Boehm, "Can Seqlocks Get Along with Programming Language Memory
+/// Models?", 2012). The writer never waits. A reader discards the records that may have been overwritten
+/// while it copied them.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -28,7 +29,8 @@ struct trace_record {
 /// A ring of records. One thread writes records, and any thread may copy them.
 class trace_ring {
 public:
-    /// Keeps the newest `records` records, rounded up to a power of two. Throws std::bad_alloc.
+    /// Constructs a ring for the newest `records` records. This number is rounded up to a power of two.
+    /// Throws std::bad_alloc.
     explicit trace_ring(std::size_t records)
         : mask_(std::bit_ceil(records) - 1), slots_(std::make_unique<slot[]>(mask_ + 1)) {}
 
@@ -51,12 +53,12 @@ public:
         written_.store(n + 1, sys::release);
     }
 
-    /// Appends records to `to`, oldest first: all records that have at least the number `from` and are still
-    /// in the ring. Returns the number of the first appended record. If no record is appended, returns the
+    /// Appends records of the ring to `to`, oldest first. Only the records whose number is at least `from`
+    /// are appended. Returns the number of the first appended record. If no record is appended, returns the
     /// number of the next record to be written. Any thread may call this. Throws std::bad_alloc, and then
     /// `to` is unchanged.
     std::uint64_t copy(std::uint64_t from, std::vector<trace_record>& to) const {
-        // [TR2] Acquire: the records before `end` are complete. Pairs with the release in write().
+        // [TR2] Acquire: makes the records before `end` visible. Pairs with the release in write().
         const std::uint64_t end = written_.load(sys::acquire);
         const std::uint64_t begin = std::max(from, end > mask_ + 1 ? end - (mask_ + 1) : 0);
         if (begin >= end) return end;
@@ -68,8 +70,8 @@ public:
                                                                 here.second.load(sys::relaxed)};
         }
         sys::fence(sys::acquire); // [TR1] Acquire: pairs with the release fence in write().
-        // Some words of record number `now` may already be written. This record overwrites the record that is
-        // one ring capacity older.
+        // The writer may already have written words of record number `now` - 1. Record number `now` - 1
+        // overwrites the record that is one ring capacity older.
         const std::uint64_t now =
             written_.load(sys::relaxed) + (EKIDEN_MUTANT(trace_ring_trusts_next) ? 0 : 1);
         const std::uint64_t intact = now > mask_ + 1 ? now - (mask_ + 1) : 0;

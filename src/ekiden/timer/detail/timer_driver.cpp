@@ -14,7 +14,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-/// The driver to which the calling thread belongs. Null in threads that belong to no driver.
+/// The driver to which the calling thread belongs, or null if the thread belongs to no driver.
 struct rings_for {
     const timer_driver* driver = nullptr;
 };
@@ -28,14 +28,14 @@ timer_driver::~timer_driver() = default;
 void timer_driver::added() noexcept {
     try {
         is_rung_by_context_ = be_rung(*this);
-    } catch (...) { // no memory: the driver's own thread fires the timers
+    } catch (...) { // no memory, so the driver's own thread fires the timers
     }
-    // This happens before another thread can find the service.
+    // Relaxed is enough, because no other thread can find the service yet.
     if (is_rung_by_context_) is_running_.store(true, sys::relaxed);
 }
 
 void timer_driver::add(timer_queue& fresh) noexcept {
-    fresh.older_ = newest_.load(sys::relaxed); // relaxed: the caller holds the context's lock
+    fresh.older_ = newest_.load(sys::relaxed); // relaxed is enough under the context's lock
     newest_.store(&fresh, sys::release);       // [TM3] Release: publishes the queue
 }
 
@@ -47,7 +47,7 @@ void timer_driver::shutdown() noexcept {
         if (!thread_.joinable()) return;
         is_own_thread = rings_in_this_thread();
     }
-    if (is_own_thread) { // a handler was dropped in this thread and had the last reference to the context
+    if (is_own_thread) { // this thread has dropped a handler that had the last reference to the context
         *is_gone_ = true;
         thread_.detach();
     } else {
@@ -100,8 +100,8 @@ void timer_driver::run() noexcept {
     bool is_gone = false;
     is_gone_ = &is_gone;
     sys::local<rings_for>().driver = this;
-    // Relaxed is enough: [TM2] ensures that this thread notices the shutdown, and join() waits until this
-    // thread has ended.
+    // Relaxed is enough, because [TM2] ensures that this thread notices the shutdown, and join() waits until
+    // this thread has ended.
     while (!is_closed_.load(sys::relaxed)) {
         ring_all(&is_gone);
         if (is_gone) return;

@@ -28,8 +28,8 @@ public:
     /// Ensures that some thread fires the timers. Throws std::system_error if the system refuses to start a
     /// thread.
     void start() {
-        // Relaxed is enough: the caller only needs to know that the thread exists. shutdown() reads `thread_`
-        // under the lock that start_thread() holds.
+        // Relaxed is enough, because the caller only needs to know that the thread exists. shutdown() reads
+        // `thread_` under the lock that start_thread() holds.
         if (!is_running_.load(sys::relaxed)) start_thread();
     }
 
@@ -67,7 +67,7 @@ private:
     sys::atomic<std::uint32_t> word_{awake};
     sys::slow_lock starting_;
     sys::thread thread_;
-    bool* is_gone_ = nullptr; // points to a variable on the stack of the thread
+    bool* is_gone_ = nullptr; // points to a variable on the stack of the driver's thread
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,5 +1,4 @@
-/// A wait with its handler. The wait is a node in the timer's lists, and also the task that the executor
-/// runs.
+/// A wait with its handler. The wait is a node in the timer's lists, and a task that the executor runs.
 ///
 /// Part: timer. Used by: basic_waitable_timer.
 #pragma once
@@ -18,7 +17,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// Takes the place of the timer's executor if the handler uses the same executor.
+/// Replaces the timer's executor in a timer_operation whose handler runs on the timer's executor. Has no
+/// effect.
 struct no_other_executor {
     template <class Executor>
     explicit no_other_executor(const Executor&) noexcept {}
@@ -26,9 +26,9 @@ struct no_other_executor {
     void on_work_finished() const noexcept {}
 };
 
-/// A wait that calls `handler(error)` on `Executor`. `Other` is the type of the timer's own executor, if this
-/// is a different executor. The operation counts as work of both contexts. Otherwise the timer's context
-/// could end before the timer fires.
+/// A wait that calls `handler(error)` on `Executor`. If the timer has a different executor, `Other` is the
+/// type of the timer's executor. The operation counts as work of both contexts. So the timer's context does
+/// not end before the timer fires.
 template <class Handler, class Executor, class Other>
 class timer_operation final : public timer_wait {
     using allocator = associated_allocator_t<Handler>;
@@ -44,8 +44,8 @@ public:
     }
     timer_operation(const timer_operation&) = delete;
     timer_operation& operator=(const timer_operation&) = delete;
-    /// Ends the work of both executors before the handler is destroyed. The handler may own the context, and
-    /// the destructor of the context waits until the context has no work.
+    /// Ends the work of both executors. Then destroys the handler. The handler may own the context, and the
+    /// destructor of the context waits until the context has no work.
     ~timer_operation() {
         other_.on_work_finished();
         executor_.on_work_finished();
@@ -101,7 +101,7 @@ private:
         const run_scope scope(*self);
         ending here{self};
         Handler handler(std::move(self->handler_));
-        // Frees the memory before the call, so that the handler can reuse the memory
+        // Frees the memory before the call, so that the handler can reuse the memory.
         std::exchange(here.ended, nullptr)->end();
         handler(scope.is_canceled() ? std::make_error_code(std::errc::operation_canceled)
                                     : std::error_code());
@@ -109,10 +109,11 @@ private:
     }
 
     /// Passes the wait to the handler's executor. If the executor throws, the exception is reported, because
-    /// no caller can catch it. This operation counts as work, so the context exists during the call.
+    /// no caller could catch the exception. The operation counts as work, so the context exists during the
+    /// call.
     static void post(timer_wait& base) noexcept {
         auto& self = static_cast<timer_operation&>(base);
-        // Copies the executor, because the operation may be destroyed before accept_task() returns
+        // Copies the executor, because the operation may be destroyed before accept_task() returns.
         const Executor where(self.executor_);
         const task_offer offer(self);
         try {
@@ -128,7 +129,8 @@ private:
         end();
     }
 
-    Executor executor_; // next to the base class, so that cancel() accesses few cache lines
+    // executor_ follows the base class directly, so that cancel() accesses few cache lines.
+    Executor executor_;
     [[no_unique_address]] Other other_;
     Handler handler_;
 };

@@ -26,9 +26,9 @@ timer_queue::arming timer_queue::arm(timer_state& idle, std::uint64_t deadline) 
     arming result = arming::done;
     const bool has_passed = deadline <= wheel_.now();
     if (has_passed || deadline < planned_) {
-        // Only this path may have to notify the driver, so only this path reads the clock. A context that
-        // fires its timers itself checks them soon anyway. In any other context, the driver's thread need not
-        // wake for a timer that is due already.
+        // Only this branch may have to notify the driver, so only this branch reads the clock. A context that
+        // fires its timers itself checks the timers soon anyway. In any other context, a wait that is already
+        // due is posted at once, so the driver's thread need not wake for it.
         const bool posts_at_once = !driver_.is_rung_by_context();
         std::uint64_t now = wheel_.now();
         if (!clock_.is_own || (posts_at_once && !has_passed)) now = look_at_clock();
@@ -46,7 +46,7 @@ bool timer_queue::disarm(timer_state& armed) noexcept {
     const std::lock_guard guard(lock_);
     if (!armed.is_scheduled()) return false;
     wheel_.cancel(armed);
-    return true; // planned_ stays unchanged; this causes at most one unneeded check
+    return true; // planned_ stays unchanged, which causes at most one unneeded check
 }
 
 void timer_queue::ring(const bool* is_gone) noexcept {
@@ -60,9 +60,9 @@ void timer_queue::ring(const bool* is_gone) noexcept {
 }
 
 void timer_queue::close() noexcept {
-    // This thread may have destroyed a handler while it posted waits, and the handler may have ended the
-    // context. So this also abandons the waits that this thread was about to post, and the timers that it was
-    // about to fire.
+    // This thread may be inside a function that posts waits or fires timers, because a destroyed handler may
+    // end the context. So close() also abandons the waits that this thread was about to post, and the timers
+    // that this thread was about to fire.
     timer_state::abandon_what_is_posted_here(*this);
     // If another thread fires timers, this thread must not access that thread's batch.
     if (driver_.rings_in_this_thread() && ringing_ != nullptr) {
@@ -85,8 +85,8 @@ void timer_queue::close() noexcept {
 void timer_queue::take_due(batch& here, bool& is_ringing_here) noexcept {
     here.next = here.count = 0;
     const std::lock_guard guard(lock_);
-    // Another thread fires timers, and it reads the clock again later. So it also fires the timers that are
-    // due now.
+    // If another thread fires timers, that thread reads the clock again later. So that thread also fires the
+    // timers that are due now.
     if (ringing_ != nullptr && !is_ringing_here) return;
     const std::uint64_t now = look_at_clock();
     while (here.count != here.due.size()) {
@@ -112,7 +112,7 @@ void timer_queue::plan(std::uint64_t now, std::uint64_t next) noexcept {
     if (next != timer_wheel::never) {
         if (clock_.is_own) {
             at = timer_clock::signed_ns(next);
-        } else { // an estimate, which is used for a short time only
+        } else { // an estimate; the clock is read again soon
             constexpr auto longest = static_cast<std::uint64_t>(timer_clock::longest_trust);
             const bool is_virtual = clock_.is_simulated && simulation_here() != nullptr;
             const std::uint64_t left = next > now ? next - now : 0;

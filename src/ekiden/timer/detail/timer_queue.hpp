@@ -17,19 +17,20 @@ namespace ekiden::inline EKIDEN_ABI {
 class timer_driver;
 class timer_state;
 
-/// The clock of a queue. Times are nanoseconds, mapped to unsigned numbers in the same order.
+/// The clock of a queue. A time is a number of nanoseconds. The number is mapped to an unsigned number, and
+/// the mapping keeps the order.
 struct timer_clock {
     std::uint64_t (*now)() noexcept;
-    /// True if the clock is the library's own clock. Any other clock may be set, so the queue reads such a
-    /// clock periodically.
+    /// True if the clock is the library's own clock. A clock that is not the library's own may jump, because
+    /// a program can set it. So the queue reads such a clock periodically.
     bool is_own;
     /// True if a simulation provides virtual time for this clock. No program can set the virtual time.
     bool is_simulated;
 
-    /// The longest time between two readings of a clock that may be set, in nanoseconds.
+    /// The longest time between two readings of a clock that may jump, in nanoseconds.
     static constexpr std::int64_t longest_trust = 100'000'000;
 
-    /// Maps signed nanoseconds to unsigned numbers in the same order.
+    /// Maps signed nanoseconds to an unsigned number. The mapping keeps the order.
     [[nodiscard]] static constexpr std::uint64_t ordered(std::int64_t ns) noexcept {
         return static_cast<std::uint64_t>(ns) ^ std::uint64_t{1} << 63;
     }
@@ -53,9 +54,9 @@ public:
 
     enum class arming : std::uint8_t {
         done,
-        earlier, ///< the timer is armed, and the caller must call moved() of the driver
-        due,     ///< not armed, because the deadline has passed and the caller must post the wait
-        closed,  ///< not armed, because the context has shut down
+        earlier, ///< the timer is armed, and the caller must call timer_driver::moved()
+        due,     ///< the deadline has passed, so the timer is not armed, and the caller must post the wait
+        closed,  ///< the context has shut down, so the timer is not armed
     };
     [[nodiscard]] arming arm(timer_state& idle, std::uint64_t deadline) noexcept;
     /// Takes the state out of the wheel. Returns false if another thread has already taken the state out of
@@ -70,9 +71,9 @@ public:
         // lock.
         return next_ns_.load(sys::relaxed);
     }
-    /// Fires the timers that are due, unless another thread is already firing them. A dropped handler may
-    /// destroy the context during this call. In this case `*is_gone` is true afterwards, unless `is_gone` is
-    /// null.
+    /// Fires the timers that are due, unless another thread is already firing timers. A dropped handler may
+    /// destroy the context, and the queue with it, during this call. If this happens, `*is_gone` is true
+    /// after the call, unless `is_gone` is null.
     void ring(const bool* is_gone = nullptr) noexcept;
     /// Abandons all timers. The queue accepts no timers afterwards.
     void close() noexcept;
@@ -95,8 +96,9 @@ private:
     sys::atomic<std::int64_t> next_ns_; // written under lock_
     sys::slow_lock lock_;
     bool is_closed_ = false;
-    batch* ringing_ = nullptr; // The batch of the thread that fires.
-    // The alarm of next_ns_ as a time of this clock. No deadline in the wheel is earlier.
+    batch* ringing_ = nullptr; // The batch of the thread that fires timers now, or null.
+    // The time of the alarm in next_ns_, measured by this clock. No deadline in the wheel is earlier than
+    // planned_.
     std::uint64_t planned_ = timer_wheel::never;
     timer_wheel wheel_;
 

@@ -14,8 +14,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The timers of `Clock` in one context. The context has one wheel for each clock, with the times of this
-/// clock. Clock::now() must not throw. Thread-safe.
+/// The timers of `Clock` in one context. The context has one wheel for each clock. The deadlines in a wheel
+/// are times of its clock. Clock::now() must not throw. Thread-safe.
 template <class Clock>
 class timer_service final : public execution_context::service {
 public:
@@ -26,7 +26,7 @@ public:
 
     [[nodiscard]] timer_queue& queue() noexcept { return queue_; }
 
-    /// Converts `time` to a number of the queue. A time that is more than 146 years from the clock's epoch is
+    /// Converts `time` to a time of the queue. A time that is more than 146 years from the clock's epoch is
     /// clamped to that distance.
     template <class Duration>
     [[nodiscard]] static std::uint64_t count(const std::chrono::time_point<Clock, Duration>& time) noexcept {

@@ -16,7 +16,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 static_assert(sizeof(void*) != 8 || sizeof(timer_state) == 64, "one small node, one cache line");
 
-/// Marks, on the stack, that the calling thread posts waits of a timer.
+/// An object on the stack of a thread that posts waits of a timer.
 class timer_state::post_scope {
 public:
     explicit post_scope(timer_state& posted) noexcept;
@@ -67,7 +67,7 @@ void timer_state::end() noexcept {
     running_.store(others, sys::relaxed);
     const bool wakes = has_sleepers_ && others == 0 && !EKIDEN_MUTANT(timer_end_forgets_to_wake);
     unlock_and_end(guard);
-    // Uses only the address of running_, because the state may have been destroyed
+    // Uses only the address of running_, because the state may have been destroyed.
     if (wakes) sys::futex_wake_all(running_);
 }
 
@@ -108,7 +108,7 @@ void timer_state::add(timer_wait& fresh, std::uint64_t deadline) {
     }
     // While this thread holds the lock, no handler can begin and destroy the context with its driver.
     if (how == timer_queue::arming::earlier) queue_.driver().moved();
-    unlock_and_end(guard); // destroys the state if a running handler has destroyed the timer
+    unlock_and_end(guard); // destroys the state if a running handler has destroyed its timer
 }
 
 std::size_t timer_state::cancel() noexcept {
@@ -144,7 +144,7 @@ std::size_t timer_state::cancel_and_wait() noexcept {
     lock_guard guard(lock_);
     for (;;) {
         if (const std::uint32_t others = running_.load(sys::relaxed)) {
-            // has_sleepers_ is never cleared, because a sleeper may miss that the number was 0 for a moment
+            // has_sleepers_ is never cleared, because a sleeper may miss a moment in which running_ is 0
             has_sleepers_ = true;
             guard.unlock();
             {
@@ -224,7 +224,7 @@ std::size_t timer_state::cancel_all() noexcept {
     const std::size_t canceled = count_.load(sys::relaxed);
     if (canceled == 0) return 0;
     timer_wait* one = waiting_.first;
-    if (one != nullptr) { // so that the loads of the wait and of the wheel overlap
+    if (one != nullptr) { // so that the processor loads the wait and the wheel at the same time
         __builtin_prefetch(one, 1);
         __builtin_prefetch(reinterpret_cast<std::byte*>(one) + sys::cache_line);
     }
@@ -251,13 +251,13 @@ std::size_t timer_state::cancel_oldest() noexcept {
     bool more = one != nullptr;
     while (more && one->is_canceled_) more = (one = one->next_) != posted_.first;
     if (!more) {
-        one = waiting_.first; // finds a wait that is not canceled, because count_ is not 0
+        one = waiting_.first; // the loop finds a wait, because count_ is not 0
         while (one->is_canceled_) one = one->next_;
         one->is_due_ = true;
     }
     one->is_canceled_ = true;
     count_waiting(count_.load(sys::relaxed) - 1);
-    // Disarms the state if no remaining wait needs the alarm
+    // Disarms the state if no remaining wait needs the alarm.
     if (waiting_.first == nullptr || waiting_.first->prev_->is_due_) disarm();
     return 1;
 }
@@ -268,9 +268,9 @@ void timer_state::disarm() noexcept {
     if (!queue_.disarm(*this)) is_outdated_ = true;
 }
 
-/// Posts the waits that are due, in order. Releases the lock for each post, because an executor that accepts
-/// no more tasks destroys the handler. The destructor of a handler may do anything. Only one thread at a time
-/// posts. This thread also posts the waits that become due meanwhile.
+/// Posts the waits that are due, in order. Releases the lock for each post, because an executor may destroy
+/// the handler instead of accepting it, and the destructor of a handler may do anything. Only one thread at a
+/// time posts waits of a timer. This thread also posts the waits that become due meanwhile.
 void timer_state::post_due(lock_guard& guard) noexcept {
     if (is_posting_ && !EKIDEN_MUTANT(timer_posts_beside_another)) return;
     is_posting_ = true;
@@ -297,7 +297,8 @@ void timer_state::unlock_and_end(lock_guard& guard) noexcept {
     if (is_last) recycler::destroy(this);
 }
 
-/// Checks without the lock. Sees every wait whose add() is ordered before this call. May miss other waits.
+/// Checks count_ without the lock. Sees every wait whose add() is ordered before this call, and may miss
+/// other waits.
 bool timer_state::nobody_waits() const noexcept {
     // [TM5] Acquire: makes everything visible that happened before the count changed. Pairs with the release
     // in count_waiting().

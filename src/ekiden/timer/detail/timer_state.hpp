@@ -18,16 +18,17 @@ namespace ekiden::inline EKIDEN_ABI {
 class timer_queue;
 class timer_state;
 
-/// One wait for a timer, which is the task that calls the handler. The state owns the wait until the wait is
-/// posted. Then the executor owns the wait. The state still refers to the wait until the handler begins.
+/// One wait for a timer. The wait is a task that calls the handler. The state owns the wait until the wait is
+/// posted. After the post, the executor owns the wait. The state still refers to the wait until the handler
+/// begins.
 class timer_wait : public task {
 public:
     /// A scope on the stack of the thread that runs the handler. The scope begins before the handler begins,
     /// and ends after the handler has returned.
     class run_scope {
     public:
-        /// Marks the handler as begun. A later cancel() does not count the handler. The memory of the wait
-        /// may be freed afterwards.
+        /// Marks the handler as begun, so a later cancel() does not count the handler. The caller may free
+        /// the memory of the wait afterwards.
         explicit run_scope(timer_wait& begun) noexcept;
         /// Marks the handler as ended. The handler must have returned, and its captures must have been
         /// destroyed.
@@ -59,9 +60,9 @@ private:
 
     void (*const post_)(timer_wait&) noexcept;
     timer_state* state_ = nullptr;
-    timer_wait* next_ = nullptr; // in one of the circular lists waiting_ and posted_ of the state
+    timer_wait* next_ = nullptr; // the next wait in the circular list waiting_ or posted_
     timer_wait* prev_ = nullptr;
-    bool is_due_ = false; // whether the wait must be posted, because it has expired or is canceled
+    bool is_due_ = false; // true if the wait must be posted, because the wait has expired or is canceled
     bool is_canceled_ = false;
 };
 
@@ -71,8 +72,8 @@ private:
 /// effect.
 class timer_state final : public timer_wheel::node {
 public:
-    /// Constructs the state of a timer of the queue's context. Allocate the state from the recycler, because
-    /// the state returns its own memory to the recycler.
+    /// Constructs the state of a timer that `queue` fires. Allocate the state from the recycler, because the
+    /// state returns its own memory to the recycler.
     explicit timer_state(timer_queue& queue) noexcept;
 
     /// Takes ownership of `fresh`. Posts `fresh` when the queue's clock reaches `deadline`, or immediately if
@@ -82,16 +83,16 @@ public:
     /// throws, the caller still owns `fresh`.
     void add(timer_wait& fresh, std::uint64_t deadline);
 
-    /// Cancels all handlers that have not begun, and returns their number. Because of this call, these
-    /// handlers will report operation_canceled. Acquires no lock if all handlers have begun. Does not wait
-    /// for the handlers.
+    /// Cancels all handlers that have not begun and are not canceled yet. Returns the number of these
+    /// handlers. Each counted handler will report operation_canceled. Acquires no lock if all handlers have
+    /// begun. Does not wait for the handlers.
     std::size_t cancel() noexcept;
     /// Cancels like cancel(), but only the oldest wait.
     std::size_t cancel_one() noexcept;
 
     /// Cancels like cancel(), and also cancels waits that begin meanwhile. Returns when no handler runs and
-    /// only canceled handlers are left. Everything that the completed handlers did is visible then. Does not
-    /// wait if a handler of this timer makes the call.
+    /// only canceled handlers are left. Everything that the completed handlers did happens before the return.
+    /// Does not wait if a handler of this timer makes the call.
     std::size_t cancel_and_wait() noexcept;
 
     /// Cancels like cancel(), because the timer is destroyed. The caller must not use the state afterwards.
@@ -103,8 +104,9 @@ public:
     void fire() noexcept;
     /// Destroys the handlers that have not been posted, because the context shuts down.
     void abandon() noexcept;
-    /// Does the same as abandon() for the timers of `queue` whose waits the calling thread is posting. This
-    /// is needed if an executor refuses a handler that has the last reference to the context.
+    /// Abandons the waiting handlers of each timer of `queue` for which the calling thread is posting waits.
+    /// An executor may refuse a wait. If the handler of a refused wait has the last reference to the context,
+    /// the context ends while the thread posts.
     static void abandon_what_is_posted_here(const timer_queue& queue) noexcept;
 
 private:
@@ -142,17 +144,18 @@ private:
 
     timer_queue& queue_;
     list waiting_; // Waits that are not posted yet. The waits that are due come first.
-    // Waits that are posted and have not begun. Canceled waits come first, except after cancel_one().
+    // The waits that are posted and whose handlers have not begun. Canceled waits come first, except after
+    // cancel_one().
     list posted_;
     sys::slow_lock lock_;
     sys::atomic<std::uint32_t> count_{0};   // number of waits in waiting_ and posted_ that are not canceled
     sys::atomic<std::uint32_t> running_{0}; // number of handlers that run now
     const std::uint16_t generation_;        // generation of the process that created the queue
-    bool is_owned_ : 1 = true;              // whether the timer exists
-    bool is_armed_ : 1 = false;     // the state is in the wheel, or a thread is about to fire the state
-    bool is_outdated_ : 1 = false;  // the thread that is about to fire the state must not fire it
-    bool is_posting_ : 1 = false;   // a thread is posting the waits that are due
-    bool has_sleepers_ : 1 = false; // a thread has waited for a change of running_
+    bool is_owned_ : 1 = true;              // true while the timer exists
+    bool is_armed_ : 1 = false;     // true if the state is in the wheel, or a thread is about to fire it
+    bool is_outdated_ : 1 = false;  // true if a thread will call fire(), and this call must do nothing
+    bool is_posting_ : 1 = false;   // true while a thread posts the waits that are due
+    bool has_sleepers_ : 1 = false; // true once a thread has waited for a change of running_
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

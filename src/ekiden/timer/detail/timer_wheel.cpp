@@ -93,8 +93,8 @@ timer_wheel::place timer_wheel::first() noexcept {
     return {levels, 0};
 }
 
-/// Returns the start time of a slot. Its digits above the level are those of now_. Otherwise the nodes of the
-/// slot would be on a higher level.
+/// Returns the start time of a slot. The digits above the level are equal to the digits of now_. If they were
+/// different, the nodes of the slot would be on a higher level.
 std::uint64_t timer_wheel::start_of(place at) const noexcept {
     const unsigned shift = digit * at.level;
     const unsigned above = shift + digit;

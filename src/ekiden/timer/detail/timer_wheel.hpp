@@ -4,14 +4,14 @@
 ///
 /// The algorithm is scheme 7 of "Hashed and Hierarchical Timing Wheels" (Varghese, Lauck, 1987). Each level
 /// has 64 slots. Each slot spans as much time as the whole level below. A slot of the lowest level spans one
-/// unit of time. So the nodes of a slot need not be sorted, and no node is due early. Deadlines are numbers
-/// to base 64, and each level stands for one digit. A node lies on the level of the highest digit in which
-/// its deadline differs from the current time. So all nodes of a level are due before all nodes of higher
-/// levels. One bit mask per level finds the next slot.
+/// unit of time. So the nodes of a slot need not be sorted, and no node is due early. A deadline is a number
+/// with digits to base 64, and each level stands for one digit. A node lies on the level of the highest digit
+/// in which its deadline differs from the current time. So all nodes of a level are due before all nodes of
+/// higher levels. One bit mask per level finds the next slot.
 ///
-/// Two things are new. First, next() returns the exact deadline while few nodes share the next slot. So a
-/// thread that waits for a deadline need not wake up at each level. Second, the nodes of a crowded slot move
-/// to lower levels in several steps.
+/// The wheel differs from scheme 7 in two points. First, next() returns the exact deadline while few nodes
+/// share the next slot. So a thread that sleeps until the next deadline usually wakes up only once, and not
+/// once per level. Second, the nodes of a crowded slot move to lower levels in several steps.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -23,7 +23,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A queue of nodes in the order of their deadlines. Nodes with the same deadline are in the order of their
-/// schedule() calls. Times may have any unit and use all 64 bits. Every call takes constant time. Not
+/// schedule() calls. A time may have any unit, and any value of 64 bits. Every call takes constant time. Not
 /// thread-safe. The wheel does not own the nodes. A wheel must be empty when it is destroyed.
 class timer_wheel {
     struct link {
@@ -62,9 +62,9 @@ public:
     /// Returns the time up to which pop() has searched. Only restart() moves this time backwards.
     [[nodiscard]] std::uint64_t now() const noexcept { return now_; }
 
-    /// Adds `fresh`, which must not be in a wheel. If the deadline is at most now(), the node is due. Nodes
-    /// that are due already keep the order of their schedule() calls. Nodes that are due are not sorted by
-    /// deadline, because sorting does not take constant time.
+    /// Adds `fresh`, which must not be in a wheel. If the deadline is at most now(), the node is due at once.
+    /// Nodes that are due at once keep the order of their schedule() calls, because sorting by deadline would
+    /// not take constant time.
     void schedule(node& fresh, std::uint64_t deadline) noexcept;
 
     /// Removes `scheduled` from this wheel. The node must be in this wheel.
@@ -72,14 +72,14 @@ public:
 
     /// Removes and returns the next node whose deadline is at most `until`. `until` must not be before now().
     /// If there is no such node, returns null and sets now() to `until`. If the search would take too long,
-    /// returns null too, and is_busy() returns true afterwards.
+    /// pop() returns null early, and is_busy() returns true afterwards.
     [[nodiscard]] node* pop(std::uint64_t until) noexcept;
 
-    /// Returns true if pop() has ended its search early. In this case, call pop() again.
+    /// Returns true if pop() has ended its search early and must be called again.
     [[nodiscard]] bool is_busy() const noexcept { return moving_.next != &moving_; }
 
     /// Returns the time at which pop() must be called next. This is the first deadline, or an earlier time if
-    /// many nodes share the first slot. Returns `never` if no node is scheduled.
+    /// more than 16 nodes share the first slot. Returns `never` if no node is scheduled.
     [[nodiscard]] std::uint64_t next() noexcept;
 
     /// Sets the current time to `now` after the clock was set back. All deadlines stay unchanged. is_busy()
@@ -112,9 +112,9 @@ private:
     static node& node_of(link& one) noexcept { return static_cast<node&>(one); }
 
     std::uint64_t now_;
-    std::uint32_t used_levels_ = 0; // one bit per level, set if a slot of the level may have nodes
-    std::array<std::uint64_t, levels> used_slots_{}; // one bit per slot, set if the slot may have nodes
-    link moving_; // nodes that are moving to lower levels; they are due before all other nodes
+    std::uint32_t used_levels_ = 0; // one bit per level; set if a slot of the level may have nodes
+    std::array<std::uint64_t, levels> used_slots_{}; // one bit per slot; set if the slot may have nodes
+    link moving_; // nodes that are moving to lower levels, and are due before all other nodes
     std::array<std::array<link, slots>, levels> slots_;
 };
 

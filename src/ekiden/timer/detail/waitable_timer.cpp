@@ -14,7 +14,7 @@ bool timer_sleep::sleep_until(sys::clock::time_point time, bool is_trusted) noex
     if (!is_trusted)
         time = std::min(time, sys::clock::now() + std::chrono::nanoseconds(timer_clock::longest_trust));
     const blocked_here here("timer::wait");
-    // A stop request leaves a token, so this call returns even if the request came before it.
+    // A stop request leaves a wake-up token, so park_until() returns even if the request came earlier.
     (void)sleeper_.park_until(time);
     return !limit_.is_reached();
 }
