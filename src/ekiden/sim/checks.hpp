@@ -20,11 +20,11 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 /// Lets other tasks run at this point of the calling task. A task without such points runs as one step. The
 /// other tasks run on the caller's stack. Therefore the caller of point() must not hold a lock that another
-/// task may acquire. Throws if another task fails.
+/// task may acquire. Throws an exception if another task fails.
 void point();
 /// Adds a line to the timeline.
 void note(std::string text);
-/// Counts in the report that the run has reached the mark with this name.
+/// Marks a place in the program with a name. The report states how many runs have reached the mark.
 void reached(const char* mark);
 /// Returns a number from 0 to `range` - 1, which the seed chooses. Returns 0 outside a simulation.
 [[nodiscard]] std::uint32_t choose(std::uint32_t range);

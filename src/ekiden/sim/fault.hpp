@@ -14,8 +14,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// The kinds of faults. A test allows some kinds. Each seed draws which of the allowed kinds are on, and how
-/// often each kind occurs.
+/// The kinds of faults. A test allows some kinds. Each seed chooses at random which of the allowed kinds are
+/// on, and how often each kind occurs.
 enum class fault : std::uint8_t {
     late_task,  ///< A ready task begins later.
     late_timer, ///< The handler of a timer begins later.
@@ -72,7 +72,7 @@ public:
 };
 
 // Calls of the following functions may remain in a released program. Outside a simulation, these functions
-// only read one variable of the thread. The timeline shows the text `what`.
+// only read one thread-local variable. The timeline shows the text `what`.
 
 /// Throws injected_fault(what) if the seed decides to inject the fault `throwing`.
 void may_throw(const char* what);

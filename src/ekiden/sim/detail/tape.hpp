@@ -21,8 +21,8 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 enum class stream : std::uint8_t { schedule, faults, data };
 inline constexpr std::size_t streams = 3;
 
-/// A choice of one of `range` values. The value 0 is always the dull choice: the oldest task, no fault, or no
-/// delay.
+/// A choice of one of `range` values. The value 0 is always the dull choice. The dull choices are the oldest
+/// task, no fault, and no delay.
 struct choice {
     std::uint32_t range = 1;
     std::uint32_t value = 0;
@@ -48,9 +48,10 @@ struct tape {
     /// Removes dull choices from the end of the tape. The meaning of the tape stays the same.
     void trim() noexcept;
 
-    /// Returns the tape as one line without blanks. The text does not contain the ranges.
+    /// Returns the tape as one line without blanks. The text does not contain the ranges of the choices.
     [[nodiscard]] std::string text() const;
-    /// Parses a text that text() has returned. Throws std::invalid_argument if the text is not valid.
+    /// Returns the tape for a text that text() has returned. Throws std::invalid_argument if the text is not
+    /// valid.
     [[nodiscard]] static tape parse(std::string_view text);
 
     friend bool operator==(const tape&, const tape&) = default;
