@@ -84,7 +84,7 @@ public:
     using base::base;
     atomic() noexcept = default;
     atomic(const atomic&) = delete;
-    // The parameter is not const. If it were const, a number would match both this operator and
+    // The parameter is not const. If the parameter were const, a number would match both this operator and
     // operator=(placed).
     atomic& operator=(atomic&) = delete;
 

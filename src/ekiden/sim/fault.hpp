@@ -22,11 +22,11 @@ enum class fault : std::uint8_t {
     throwing,   ///< may_throw() throws, and may_fail() returns true.
     ending,     ///< An action of at_any_time() is called at an unexpected moment.
     allocation, ///< A post, sim::allocator or allocation_point() throws std::bad_alloc.
-    link_delay, ///< A message takes longer, so messages of other connections overtake it.
+    link_delay, ///< A message takes longer, so messages of other connections can arrive earlier.
     link_drop,  ///< A message is lost.
     link_cut,   ///< A connection breaks.
 };
-/// The number of kinds.
+/// The number of kinds of faults.
 inline constexpr std::size_t fault_kinds = 8;
 
 /// Returns the name of a kind, such as "late tasks".

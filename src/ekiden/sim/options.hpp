@@ -47,7 +47,7 @@ enum class verdict : std::uint8_t {
     none,
     expectation,    ///< The condition of expect() was false.
     exception,      ///< A handler or the test threw an exception.
-    order,          ///< The numbers that in_order checks did not increase.
+    order,          ///< The class in_order found a number that did not increase.
     count,          ///< The event of an exactly_once happened twice.
     dead,           ///< An object with a `life` was used after its destruction.
     stuck,          ///< No task can run, but a wait or outstanding work has not completed.

@@ -22,19 +22,19 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The Asio context that belongs to an ekiden context. The first query for the Asio context constructs it.
-/// Asio stores its services in the Asio context.
+/// The Asio context that belongs to an ekiden context. The first query for the Asio context constructs this
+/// context. Asio stores its services in the Asio context.
 ///
 /// If the ekiden context is a loop that only one thread runs, this thread also waits for system events (see
 /// asio_events). For any other context, Asio starts one thread of its own for the first timer or socket.
 /// Asio's thread waits for system events and passes completed operations to the executors of their handlers.
 /// Without timers and sockets, Asio starts no thread.
 ///
-/// The Asio context is destroyed together with the ekiden context. Before that, shutdown() drops the
-/// operations that wait in Asio's services, and joins Asio's thread. Sockets and timers of Asio must be
-/// destroyed before the ekiden context. There is one exception: a handler or coroutine that the ekiden
-/// context drops may contain a socket or timer. Such handlers and coroutines are destroyed while Asio's
-/// services still exist.
+/// The Asio context is destroyed together with the ekiden context. Before the destruction, shutdown() drops
+/// the operations that wait in Asio's services, and joins Asio's thread. Sockets and timers of Asio must be
+/// destroyed before the ekiden context. However, a handler or coroutine that the ekiden context drops may
+/// contain a socket or timer of Asio. Such handlers and coroutines are destroyed while Asio's services still
+/// exist.
 template <class Asio>
 class asio_side final : public execution_context::service {
 public:
@@ -90,7 +90,7 @@ private:
 };
 
 /// The ekiden context that belongs to an Asio context. The ekiden context has services, so it supports
-/// timers. The ekiden context is itself a service of Asio, so it is destroyed with Asio's context.
+/// timers. The ekiden context is itself a service of Asio's context, so both contexts are destroyed together.
 template <class Asio>
 class ekiden_side final : public Asio::execution_context::service, public execution_context {
     using asio_service = typename Asio::execution_context::service;
@@ -130,9 +130,9 @@ public:
     }
     [[nodiscard]] bool is_cleared() const noexcept { return is_cleared_.load(sys::relaxed); }
 
-    /// Stores an executor for tasks that other executors refuse. Only the first call stores its executor.
-    /// `where` is an executor of Asio's context, and `give(where, task)` posts a task to that executor. Any
-    /// thread may call this function. Throws std::bad_alloc.
+    /// Stores an executor for tasks that other executors refuse. Only the first call has an effect. `where`
+    /// is an executor of Asio's context, and `give(where, task)` posts a task to that executor. Any thread
+    /// may call this function. Throws std::bad_alloc.
     template <class E, class Give>
     void know(const E& where, Give give) {
         if constexpr (requires { where.get_inner_executor(); }) { // a strand

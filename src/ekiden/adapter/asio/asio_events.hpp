@@ -6,11 +6,11 @@
 ///
 /// In an io_context, Asio's scheduler has a special task that waits for system events. The special task is in
 /// the scheduler's queue, behind the completed operations. In this adapter, a thread of the ekiden context
-/// runs the scheduler, and the adapter replaces the special task by its own task. The adapter's task waits
-/// for system events in the reactor while the ekiden context counts the thread as asleep. The adapter's task
+/// runs the scheduler, and a task of the adapter replaces the special task. The adapter's task waits for
+/// system events in the reactor while the ekiden context counts the thread as asleep. The adapter's task
 /// makes the scheduler return when the ekiden context needs the thread. So Asio calls handlers only while the
 /// context counts the thread as awake. If the executor of a handler belongs to the ekiden context, Asio calls
-/// the handler directly and does not post it.
+/// the handler directly, without posting the handler.
 #pragma once
 
 #include <ekiden/execution/detail/event_source.hpp>
@@ -32,7 +32,7 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 template <class Asio>
 struct asio_own_context final : Asio::execution_context {
     using Asio::execution_context::shutdown;
-    void* events = nullptr; // points to the asio_events, or is null
+    void* events = nullptr; // null, or a pointer to the asio_events
 };
 
 /// Whether this version of Asio lets the adapter replace the task that waits for system events.
@@ -69,7 +69,7 @@ public:
             return ran - rings_;
         }
         std::size_t ran = 0;
-        do { // A nested call first runs operations that the outer call has not run yet.
+        do { // A nested call of run() first runs operations that the outer call has not run yet.
             rings_ = 0;
             if (is_nested || wait == nullptr) ran = scheduler_.poll_one(ignored);
         } while (ran != 0 && rings_ != 0);
@@ -91,7 +91,7 @@ private:
         explicit gate(asio_events& of) noexcept : of_(of) {}
         void run(long usec, operations& ended) override { of_.look(usec, ended); }
         /// The scheduler calls this function when the scheduler has work for the thread that is in run(). The
-        /// scheduler holds its own lock during the call.
+        /// scheduler holds its own lock while it calls interrupt().
         void interrupt() override {
             if (!of_.is_leaving_.load(sys::relaxed)) of_.interrupt();
         }

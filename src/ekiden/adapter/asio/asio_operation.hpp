@@ -64,9 +64,9 @@ public:
         way_home_.resume();
     }
 
-    /// The awaiter calls this after it has initiated the operation. Returns false if the handler has already
-    /// been called. In that case, the coroutine continues at once. Returns true if another thread resumes or
-    /// destroys the coroutine. In that case, the awaiter may already be destroyed.
+    /// The awaiter calls this function after initiating the operation. Returns false if the handler has
+    /// already been called. In that case, the coroutine continues at once. Returns true if another thread
+    /// resumes or destroys the coroutine. In that case, the awaiter may already be destroyed.
     [[nodiscard]] bool begin_waiting() noexcept {
         if (can_be_stopped() && !stop_.arm(*env().stop)) post_cancel();
         std::uint8_t seen = starting;
@@ -79,8 +79,8 @@ public:
         return true;
     }
 
-    /// The handler calls this once. `is_called` is true if the handler has stored the result. `is_called` is
-    /// false if the handler is destroyed without a call.
+    /// The handler calls this function once. `is_called` is true if the handler has stored the result.
+    /// `is_called` is false if the handler is destroyed without a call.
     void finish(bool is_called) noexcept {
         // [AO1] Release: publishes the result. Acquire: this thread sees everything that the coroutine did
         // before it suspended. Pairs with the compare-exchange in begin_waiting().
@@ -115,13 +115,14 @@ public:
         drop();
     }
 
-    /// Adds the handler as an owner. The awaiter calls this while no other thread refers to the operation.
+    /// Adds the handler as an owner. The awaiter calls this function while no other thread refers to the
+    /// operation.
     void share() noexcept { owners_.store(2, sys::relaxed); }
     void keep() noexcept { owners_.fetch_add(1, sys::relaxed); } // Relaxed is enough: the caller is an owner.
     void drop() noexcept {
-        // [AO2] acq_rel: makes the accesses of all owners happen before the destruction. Acquire has the same
-        // purpose. If the count is 1, this thread is the last owner, and no owner can be added. So this
-        // thread need not decrement the count.
+        // [AO2] acq_rel: makes the accesses of all owners happen before the destruction. Acquire: if the
+        // count is 1, this thread is the last owner, and sees the accesses of all earlier owners. No owner
+        // can be added, so this thread need not decrement the count.
         if (owners_.load(sys::acquire) == 1 || owners_.fetch_sub(1, sys::acq_rel) == 1) end_(*this);
     }
 

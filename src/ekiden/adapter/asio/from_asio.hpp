@@ -19,13 +19,13 @@ namespace ekiden::inline EKIDEN_ABI {
 /// executors are equal. The adapted executor is as thread-safe as Asio's executor.
 ///
 /// Asio's context stores the ekiden context of this executor. Both contexts are destroyed together. One
-/// thread of ekiden serves the timers of that context. The first wait for a timer starts that thread.
+/// thread of ekiden serves the timers of the ekiden context. The first wait for a timer starts this thread.
 ///
 /// Asio runs an accepted task, or drops the task when Asio's context is destroyed. A dropped task is
 /// abandoned. A task that is posted while Asio's context destroys its services is abandoned at once. If a
 /// task throws an exception, io_context::run() throws the same exception. In the child process of a fork(),
-/// create a new Asio context. The executor of an old context can be used like the old context, but has no
-/// timers.
+/// create a new Asio context. There, the executor of an old context works if the old context works, but has
+/// no timers.
 template <class Asio, class AsioExecutor>
 class from_asio_executor : public task_sink<from_asio_executor<Asio, AsioExecutor>> {
 public:
@@ -51,7 +51,7 @@ public:
     void on_work_finished() const noexcept { count_work(inner_, false); }
 
     /// Returns whether the calling thread belongs to Asio's context. Always returns false for any_io_executor
-    /// and system_executor, because these executors cannot tell.
+    /// and system_executor, because these executors do not know the answer.
     [[nodiscard]] bool running_in_this_thread() const noexcept {
         if constexpr (requires { inner_.running_in_this_thread(); })
             return inner_.running_in_this_thread();

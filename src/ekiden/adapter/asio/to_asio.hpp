@@ -80,7 +80,7 @@ public:
     /// Throws the same exceptions as post() of `Executor`.
     template <class F>
     void execute(F&& f) const {
-        const Executor kept = inner_; // a copy, because `f` may destroy this handle
+        const Executor kept = inner_; // This is a copy, because `f` may destroy this executor.
         if (!has(never_bit) && calls_in_place(kept)) {
             std::decay_t<F> own(std::forward<F>(f));
             return reporting<F>(kept, own);
@@ -191,7 +191,7 @@ private:
     }
 
     /// A scope for the call that gives a task to the executor. If the executor drops the task, the coroutines
-    /// of the task are not destroyed inside this scope, but later.
+    /// of the task are destroyed after the end of this scope.
     class posting_scope {
     public:
         posting_scope() noexcept

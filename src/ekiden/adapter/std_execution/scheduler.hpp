@@ -1,8 +1,8 @@
 /// Turns executors of this library into schedulers of the sender/receiver model (P2300R10, C++26).
 ///
-/// Part: adapter. Used by: programs that use senders. This header uses std::execution if the standard library
-/// has it. Otherwise the header uses stdexec if the headers of stdexec are found. To use another library with
-/// the same names, define these macros before the include:
+/// Part: adapter. Used by: programs that use senders. If the standard library has std::execution, this header
+/// uses std::execution. Otherwise this header uses stdexec, if the headers of stdexec are found. To use
+/// another library with the same names, define these macros before the include:
 ///   EKIDEN_SENDERS         the namespace of set_value, sender_t and the other names of senders
 ///   EKIDEN_SENDERS_TOKENS  the namespace of get_stop_token and stop_token_of_t
 ///
@@ -73,7 +73,7 @@ using schedule_signatures =
 /// has no memory. If the token can never report a stop request, an operation that is dropped or refused
 /// completes with set_error(std::system_error(operation_canceled)). The thread that drops the task calls
 /// set_stopped() or set_error(), possibly inside start(). A stop request does not remove an operation from
-/// the queue. The operation completes when its turn comes.
+/// the queue. The operation completes when the executor reaches the operation in the queue.
 template <executor Executor>
 class executor_scheduler {
     template <class Receiver>

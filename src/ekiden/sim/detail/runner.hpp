@@ -1,5 +1,5 @@
-/// The thread that runs simulations for explore. If a run blocks this thread, the runner detaches it and
-/// starts a new thread for the next run.
+/// The thread that runs simulations for explore. If a run blocks this thread, the runner detaches the blocked
+/// thread and starts a new thread for the next run.
 ///
 /// Part: sim. Used by: explore, shrink. Private.
 #pragma once

@@ -42,7 +42,8 @@ void seed_plan::draw_points(unsigned count, std::uint32_t expected) {
     std::sort(points_.begin(), points_.end());
 }
 
-/// Draws which kinds of faults are on. Some bugs appear only with few faults, so a seed turns some kinds off.
+/// Draws which kinds of faults are on. Some bugs appear only with few faults, so a seed turns some kinds of
+/// faults off.
 void seed_plan::draw_faults(fault_set allowed) {
     for (std::size_t i = 0; i != fault_kinds; ++i) {
         const auto kind = static_cast<fault>(i);

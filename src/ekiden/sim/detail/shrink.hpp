@@ -29,7 +29,7 @@ private:
 
     runner& with_;
     outcome smallest_;
-    unsigned left_; // number of runs that may still be made
+    unsigned left_; // number of runs that the shrinker may still make
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::sim

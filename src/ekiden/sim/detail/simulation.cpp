@@ -263,7 +263,7 @@ void simulation::jump(std::int64_t to) noexcept {
     is_ringing_ = false;
 }
 
-/// Runs a step. If the step throws, that is a failure.
+/// Runs a step. A step that throws an exception is a failure.
 template <class Step>
 void simulation::run_guarded(Step&& body, const char* who) {
     try {

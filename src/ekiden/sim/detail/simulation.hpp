@@ -92,8 +92,8 @@ public:
 
     void add(sim_context& fresh) { contexts_.push_back(&fresh); }
     void remove(sim_context& ended) noexcept;
-    /// Returns the number of a new line. Tasks on one line keep their order, because only the oldest of them
-    /// can run.
+    /// Returns the number of a new line. Tasks on one line keep their order, because only the oldest task on
+    /// the line can run.
     [[nodiscard]] std::uint32_t new_line() {
         line_chains_.push_back(++last_chain_);
         return static_cast<std::uint32_t>(line_chains_.size());
@@ -162,7 +162,7 @@ public:
     [[nodiscard]] std::size_t expect_once(std::string name);
     /// Records that the event has happened. Fails at the second call for the same event.
     void done_once(std::size_t number);
-    /// The destructor of an exactly_once calls this. It is a failure if the event has not happened.
+    /// The destructor of an exactly_once calls this function. It is a failure if the event has not happened.
     void drop_once(std::size_t number) noexcept;
 
     // ---- called by explore
@@ -274,7 +274,7 @@ private:
     std::function<void()> on_give_up_;
     pulse* pulse_ = nullptr;
 
-    sim_role role_; // the role of the thread while it runs the test itself
+    sim_role role_; // the role of the thread while the thread runs the test itself
     const role_scope scope_;
 };
 

@@ -17,7 +17,7 @@
 namespace ekiden::inline EKIDEN_ABI::sim {
 
 /// The subject of a choice. Each subject has its own stream, so that a change in one stream does not shift
-/// the others.
+/// the choices in other streams.
 enum class stream : std::uint8_t { schedule, faults, data };
 inline constexpr std::size_t streams = 3;
 
@@ -34,7 +34,7 @@ struct choice {
 /// The recorded choices of a run. All choices after the end of a tape are 0. If a value is outside its range,
 /// the replay uses the value modulo the range.
 struct tape {
-    /// The faults that are on. The tape has a choice for each place where such a fault may occur.
+    /// The faults that are on. The tape has a choice for each place where a fault of these kinds may occur.
     fault_set faults;
     std::array<std::vector<choice>, streams> choices;
 
@@ -45,7 +45,7 @@ struct tape {
 
     /// Returns the number of choices that are not dull.
     [[nodiscard]] std::size_t weight() const noexcept;
-    /// Removes dull choices from the end of the tape. The meaning of the tape stays the same.
+    /// Removes dull choices from the end of the tape. This does not change the meaning of the tape.
     void trim() noexcept;
 
     /// Returns the tape as one line without blanks. The text does not contain the ranges of the choices.
