@@ -1,7 +1,7 @@
 /// Functions and classes that check a program in a simulation, and marks that a program may contain.
 ///
-/// Part: sim. Used by: tests of programs. All functions may be called outside a simulation. Outside a
-/// simulation, marks do nothing, and a failing check throws std::logic_error.
+/// Part: sim. Used by: tests of programs. A program may also call these functions outside a simulation.
+/// Outside a simulation, marks do nothing, and a failing check throws std::logic_error.
 #pragma once
 
 #include <ekiden/sim/fault.hpp>

@@ -30,7 +30,7 @@ struct options {
     std::uint64_t seeds = 1000;        ///< Number of seeds.
     std::uint64_t first = 0;           ///< The first seed.
     fault_set faults;                  ///< Faults that may occur.
-    std::optional<scheduler> only;     ///< The scheduler to use. If this option is empty, each seed chooses.
+    std::optional<scheduler> only;     ///< The scheduler to use. If empty, each seed chooses a scheduler.
     std::uint32_t max_steps = 100'000; ///< A run with more steps fails with `no_progress`.
     /// A run with more virtual time fails with `no_progress`.
     std::chrono::nanoseconds max_time = std::chrono::hours(24);
@@ -64,7 +64,7 @@ enum class verdict : std::uint8_t {
 struct report {
     verdict kind = verdict::none; ///< The kind of the first failure.
     std::string why;              ///< The failure in one line.
-    /// The printed text: reason, timeline, pending work, and the call that replays the run.
+    /// The text of the report: the reason, the timeline, the pending work, and the call that replays the run.
     std::string text;
     std::string replay;                           ///< The tape of the shrunk run, as text for replay().
     std::uint64_t seed = 0;                       ///< The failing seed.

@@ -43,9 +43,9 @@ struct context_options {
 ///
 /// A task is one step. During a task, other tasks run only at a sim::point(), and in waits for results (see
 /// sim::context_options::helps). The seed chooses the next step. The next step can be a task without a
-/// required order, the oldest task of a strand or lane, or a move of virtual time. Time moves to the next
-/// timer if no task can run, and sometimes earlier. Tasks take no virtual time. A strand or lane runs one
-/// task at a time.
+/// required order, the oldest task of a strand or lane, or a move of virtual time. If no task can run,
+/// virtual time moves to the next timer. A seed may also move virtual time earlier. Tasks take no virtual
+/// time. A strand or lane runs one task at a time.
 ///
 /// Thread safety: one thread makes, uses and destroys all contexts of a simulation. A simulation has no other
 /// thread.
@@ -78,7 +78,7 @@ public:
         return run_for_ns(std::chrono::nanoseconds(sys::bounded(length)).count());
     }
 
-    /// Abandons the queued tasks and refuses new ones. The futures of the abandoned tasks report
+    /// Abandons the queued tasks, and refuses new tasks. The futures of the abandoned tasks report
     /// operation_canceled.
     void stop() noexcept;
     /// Returns whether the context has stopped and refuses tasks.

@@ -121,8 +121,8 @@ public:
     }
 
     /// The service clears_ekiden_side calls this function when Asio's services have been shut down but still
-    /// exist. After this call, the context refuses tasks. Otherwise Asio would keep a task longer than the
-    /// objects to which the task refers.
+    /// exist. After this call, the context refuses tasks. Otherwise Asio would keep a task after the
+    /// destruction of objects that the task refers to.
     void clear() noexcept {
         is_cleared_.store(true, sys::relaxed); // Relaxed is enough: no other thread uses Asio's context.
         if (generation_ == sys::fork_generation()) clear_services();

@@ -110,9 +110,9 @@ inline constexpr bool has_unbegun =
     std::is_default_constructible_v<T> || requires(const Initiation& from) { T(from.get_executor()); };
 
 /// An operation of Asio and the arguments of the operation. co_await starts the operation on the coroutine's
-/// executor. The recycler provides the memory for the state of the operation. If `Throws` is true, a failure
-/// is thrown and is not part of the result. Otherwise the result is a tuple of all results, including the
-/// error.
+/// executor. The recycler provides the memory for the state of the operation. If `Throws` is true, the
+/// co_await throws a failure as an exception, and the result does not contain the error. Otherwise the result
+/// is a tuple of all results, including the error.
 template <class Asio, bool Throws, class Initiation, class InitiationArgs, class... Args>
 class [[nodiscard]] asio_awaitable {
     using operation = asio_operation_of<Asio, Args...>;

@@ -24,8 +24,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Asio runs an accepted task, or drops the task when Asio's context is destroyed. A dropped task is
 /// abandoned. A task that is posted while Asio's context destroys its services is abandoned at once. If a
 /// task throws an exception, io_context::run() throws the same exception. In the child process of a fork(),
-/// create a new Asio context. There, the executor of an old context works if the old context works, but has
-/// no timers.
+/// create a new Asio context. In the child process, the executor of an old context works only if the old
+/// context works, and has no timers.
 template <class Asio, class AsioExecutor>
 class from_asio_executor : public task_sink<from_asio_executor<Asio, AsioExecutor>> {
 public:

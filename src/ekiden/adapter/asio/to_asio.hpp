@@ -16,14 +16,14 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An executor for Asio. This executor contains a copy of an `Executor` and the properties that Asio asks
-/// for:
+/// An executor that Asio can use. This executor contains a copy of an `Executor` and the properties that Asio
+/// asks for:
 ///   blocking           `possibly` (the default) means that execute(f) may call f(), like dispatch().
 ///                      `never` means that execute(f) posts f.
 ///   relationship       The default is `fork`. With `continuation` and `never`, execute() works like defer().
 ///   outstanding_work   The default is `untracked`. A `tracked` copy counts as work of the context.
 ///                      So run() of a loop and join() of a pool wait until tracked copies are destroyed.
-///   allocator          The allocator provides the memory for f. A std::allocator stands for the recycler.
+///   allocator          The allocator provides the memory for f. For a std::allocator, this is the recycler.
 ///   mapping            always `thread`
 ///   inline_exception_handling    always `capture`, if Asio has this property
 ///   context            the Asio context that asio_side provides

@@ -270,7 +270,7 @@ private:
     finding unwound_;           // the finding of fail_at_end() while an exception is in flight
     int exceptions_at_end_ = 0; // number of exceptions in flight when fail_at_end() was called
     const int exceptions_at_begin_ = std::uncaught_exceptions();
-    bool is_failure_told_ = false; // whether run() or the test has thrown the failure
+    bool is_failure_told_ = false; // whether the test has received the failure as an exception
     std::function<void()> on_give_up_;
     pulse* pulse_ = nullptr;
 

@@ -16,8 +16,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// The subject of a choice. Each subject has its own stream, so that a change in one stream does not shift
-/// the choices in other streams.
+/// The subject of a choice: the schedule, a fault, or the data of the test. Each subject has a stream of its
+/// own, so that a change in one stream does not shift the choices in other streams.
 enum class stream : std::uint8_t { schedule, faults, data };
 inline constexpr std::size_t streams = 3;
 
@@ -34,7 +34,8 @@ struct choice {
 /// The recorded choices of a run. All choices after the end of a tape are 0. If a value is outside its range,
 /// the replay uses the value modulo the range.
 struct tape {
-    /// The faults that are on. The tape has a choice for each place where a fault of these kinds may occur.
+    /// The kinds of faults that are on. The tape has a choice for each place where a fault of these kinds may
+    /// occur.
     fault_set faults;
     std::array<std::vector<choice>, streams> choices;
 
