@@ -45,8 +45,9 @@ public:
     }
 
     /// Counts outstanding work, as the property outstanding_work.tracked of Asio's executor does. Some Asio
-    /// executors, such as any_io_executor, have no work count of their own. For such an executor, the call
-    /// that raises the count from 0 allocates memory. If that allocation fails, the program terminates.
+    /// executors, such as any_io_executor, have no work count of their own. For an executor without a work
+    /// count, the call that raises the count from 0 allocates memory. If that allocation fails, the program
+    /// terminates.
     void on_work_started() const noexcept { count_work(inner_, true); }
     void on_work_finished() const noexcept { count_work(inner_, false); }
 

@@ -23,7 +23,7 @@ namespace ekiden::inline EKIDEN_ABI {
 ///   relationship       The default is `fork`. With `continuation` and `never`, execute() works like defer().
 ///   outstanding_work   The default is `untracked`. A `tracked` copy counts as work of the context.
 ///                      So run() of a loop and join() of a pool wait until tracked copies are destroyed.
-///   allocator          The allocator provides the memory for f. For a std::allocator, this is the recycler.
+///   allocator          The allocator provides the memory for f. A std::allocator means the recycler.
 ///   mapping            always `thread`
 ///   inline_exception_handling    always `capture`, if Asio has this property
 ///   context            the Asio context that asio_side provides
