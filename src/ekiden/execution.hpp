@@ -1,4 +1,4 @@
-/// Executors and strands, and functions that give tasks to them.
+/// Executors, strands, and functions that give tasks to executors.
 ///
 /// Part: execution. Used by: programs. Includes every public header of this part.
 #pragma once

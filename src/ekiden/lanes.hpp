@@ -1,4 +1,4 @@
-/// Lanes: tasks of one key run in order, tasks of different keys run in parallel.
+/// Lanes run the tasks of each key in order, and run the tasks of different keys in parallel.
 ///
 /// Part: lanes. Used by: programs. Includes every public header of this part.
 #pragma once

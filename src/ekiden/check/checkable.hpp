@@ -31,9 +31,9 @@ using std::memory_order_relaxed;
 using std::memory_order_release;
 using std::memory_order_seq_cst;
 
-/// Plain data that one thread at a time may access, with `read()` and `write(value)`. The checker reports
-/// data races (conflicting accesses without an order) and accesses after the destruction. The checker does
-/// not watch plain data outside of cells.
+/// Plain data that only one thread at a time may access. `read()` and `write(value)` access the data. The
+/// checker reports data races (conflicting accesses without an order) and accesses after the destruction of a
+/// cell. The checker does not check plain data outside of cells.
 template <class T>
 using cell = sys::cell<T>;
 
@@ -73,7 +73,7 @@ struct placed {
 } // namespace detail
 
 /// Like std::atomic<T>, for trivially copyable T of at most 8 bytes. The operators ++ and -- and the
-/// conversion to T report no source location, because these operators have no parameter for it.
+/// conversion to T report no source location, because these operators have no parameter for the location.
 template <class T>
 class atomic : public sys::atomic<T> {
     using base = sys::atomic<T>;
@@ -84,7 +84,8 @@ public:
     using base::base;
     atomic() noexcept = default;
     atomic(const atomic&) = delete;
-    // The parameter is not const, because a number would then match both this operator and operator=(placed).
+    // The parameter is not const. If the parameter were const, a number would match both this operator and
+    // operator=(placed).
     atomic& operator=(atomic&) = delete;
 
     operator T() const volatile noexcept { return base::load(); }

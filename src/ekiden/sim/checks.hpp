@@ -1,7 +1,7 @@
 /// Functions and classes that check a program in a simulation, and marks that a program may contain.
 ///
-/// Part: sim. Used by: tests of programs. All functions may be called outside a simulation. Outside a
-/// simulation, marks do nothing, and a failing check throws std::logic_error.
+/// Part: sim. Used by: tests of programs. A program may also call these functions outside a simulation.
+/// Outside a simulation, marks do nothing, and a failing check throws std::logic_error.
 #pragma once
 
 #include <ekiden/sim/fault.hpp>
@@ -20,21 +20,21 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 /// Lets other tasks run at this point of the calling task. A task without such points runs as one step. The
 /// other tasks run on the caller's stack. Therefore the caller of point() must not hold a lock that another
-/// task may acquire. Throws if another task fails.
+/// task may acquire. Throws an exception if another task fails.
 void point();
 /// Adds a line to the timeline.
 void note(std::string text);
-/// Counts in the report that the run has reached the mark with this name.
+/// Marks a place in the program with a name. The report states how many runs have reached the mark.
 void reached(const char* mark);
 /// Returns a number from 0 to `range` - 1, which the seed chooses. Returns 0 outside a simulation.
 [[nodiscard]] std::uint32_t choose(std::uint32_t range);
-/// Registers an `action` for the fault `ending`. If that fault is on, the simulation may call the action
-/// once, at any time between two steps. Use such an action to stop or destroy an object at an unexpected
-/// moment. The action must stay callable until the test returns.
+/// Registers an `action` for the fault `ending`. If the fault `ending` is on, the simulation may call the
+/// action once, at any time between two steps. Use such an action to stop or destroy an object at an
+/// unexpected moment. The action must stay callable until the test returns.
 void at_any_time(const char* name, std::function<void()> action);
 
-// ---- checks. A failing check throws an exception that ends the run. A handler must not catch that
-// exception.
+// ---- checks. A failing check throws an exception that ends the run. A handler must not catch the exception
+// of a failing check.
 
 /// Fails with the text `what` if `holds` is false.
 void expect(bool holds, const char* what);
@@ -43,8 +43,8 @@ void expect(bool holds, const char* what);
 class exactly_once {
 public:
     explicit exactly_once(std::string name);
-    /// Fails if done() was not called. An exception may destroy the object while it propagates out of a step
-    /// or out of the test. In that case, the failure is the exception, and not the missing call of done().
+    /// Fails if done() was not called. An exception that leaves a step or the test may destroy the object. In
+    /// that case, the failure of the run is the exception, and not the missing call of done().
     ~exactly_once();
     exactly_once(const exactly_once&) = delete;
     exactly_once& operator=(const exactly_once&) = delete;
@@ -59,7 +59,7 @@ private:
     bool is_done_ = false;
 };
 
-/// Checks that the numbers of each key increase.
+/// Checks that numbers with the same key increase.
 template <class Key>
 class in_order {
 public:
@@ -73,8 +73,8 @@ private:
     std::map<Key, std::int64_t> last_;
 };
 
-/// A data member that detects uses of its object after the object's destruction. The detection works even if
-/// the memory of the object still has its old content.
+/// A data member that detects uses of its object after the object's destruction. The member detects such a
+/// use even if the memory of the object has not been overwritten.
 class life {
     struct state {
         std::string name;
@@ -87,8 +87,8 @@ public:
     life(const life&) = delete;
     life& operator=(const life&) = delete;
 
-    /// Tells a handler whether the object still exists. The handler stores the watch beside its pointer to
-    /// the object.
+    /// Tells a handler whether the object still exists. The handler stores the watch together with a pointer
+    /// to the object.
     class watch {
     public:
         /// Fails if the object has been destroyed. Call this function before each use of the object.

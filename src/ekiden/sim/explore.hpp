@@ -19,9 +19,9 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 ///
 /// The test creates the objects that it checks, calls run() of the context, and checks the results. The test
 /// destroys its objects before it returns. The explorer calls the test once for each run, in a separate
-/// thread. The test must do the same in each run. So the test must not depend on static state of earlier
-/// runs, on real time, or on numbers derived from addresses. If the test throws an exception, that is a
-/// failure.
+/// thread. If two runs make the same choices, the test must do the same in both runs. So the test must not
+/// depend on static variables that an earlier run has changed, on real time, or on numbers derived from
+/// addresses. An exception that the test throws is a failure.
 template <class F>
 concept simulated_test = std::invocable<F&, sim_context&>;
 
@@ -54,12 +54,13 @@ private:
 
 } // namespace detail
 
-/// Runs the test with one seed after another until a run fails. Then shrinks the failing run and prints it.
-/// Seed 0 is the dull run, in which nothing unusual happens. The largest seed is 2^64 - 1.
+/// Runs the test with one seed after another until a run fails. Then shrinks and prints the failing run. Seed
+/// 0 selects the dull run, in which no fault occurs and the oldest task always runs first. The largest seed
+/// is 2^64 - 1.
 ///
 /// Returns the findings. Throws std::invalid_argument for an option that is out of range, std::system_error
-/// if the system refuses to start a thread, and std::bad_alloc. If such an error occurs after a run has
-/// failed, explore() stops shrinking and returns the failure.
+/// if the system refuses to start a thread, and std::bad_alloc. If the system refuses a thread or memory
+/// after a run has failed, explore() stops shrinking and returns the failure.
 template <simulated_test F>
 [[nodiscard]] report explore(const options& chosen, F&& test) {
     return detail::explore(chosen, detail::test_reference(test));
@@ -71,9 +72,9 @@ template <simulated_test F>
     return detail::explore(chosen, detail::test_reference(test));
 }
 
-/// Runs all schedules that differ from the dull run in at most `bound` choices, without faults. The number of
-/// runs is limited by options::seeds. report::is_complete says whether all these schedules were run. Throws
-/// the same exceptions as explore().
+/// Runs all schedules that differ from the dull run in at most `bound` choices, without faults.
+/// options::seeds limits the number of runs. report::is_complete is true if all these schedules were run.
+/// Throws the same exceptions as explore().
 template <simulated_test F>
 [[nodiscard]] report explore_all(unsigned bound, F&& test, const options& chosen) {
     return detail::explore_all(chosen, bound, detail::test_reference(test));
@@ -87,7 +88,7 @@ template <simulated_test F>
 }
 
 /// Repeats the run that `tape` describes. `tape` is the text in report::replay. Throws std::invalid_argument
-/// if `tape` is no such text. Also throws the same exceptions as explore().
+/// if `tape` is not the text of a tape. Also throws the same exceptions as explore().
 template <simulated_test F>
 [[nodiscard]] report replay(std::string_view tape, F&& test, const options& chosen = {}) {
     return detail::replay(tape, chosen, detail::test_reference(test));

@@ -14,19 +14,19 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// The kinds of faults. A test allows some kinds. Each seed draws which of the allowed kinds are on, and how
-/// often each kind occurs.
+/// The kinds of faults. A test allows some kinds. Each seed chooses at random which of the allowed kinds are
+/// on, and how often each kind occurs.
 enum class fault : std::uint8_t {
     late_task,  ///< A ready task begins later.
     late_timer, ///< The handler of a timer begins later.
     throwing,   ///< may_throw() throws, and may_fail() returns true.
     ending,     ///< An action of at_any_time() is called at an unexpected moment.
     allocation, ///< A post, sim::allocator or allocation_point() throws std::bad_alloc.
-    link_delay, ///< A message takes longer, so messages of other connections overtake it.
+    link_delay, ///< A message takes longer, so messages of other connections can arrive earlier.
     link_drop,  ///< A message is lost.
     link_cut,   ///< A connection breaks.
 };
-/// The number of kinds.
+/// The number of kinds of faults.
 inline constexpr std::size_t fault_kinds = 8;
 
 /// Returns the name of a kind, such as "late tasks".
@@ -72,7 +72,7 @@ public:
 };
 
 // Calls of the following functions may remain in a released program. Outside a simulation, these functions
-// only read one variable of the thread. The timeline shows the text `what`.
+// only read one thread-local variable. The timeline shows the text `what`.
 
 /// Throws injected_fault(what) if the seed decides to inject the fault `throwing`.
 void may_throw(const char* what);

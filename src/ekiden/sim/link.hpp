@@ -44,7 +44,7 @@ public:
     /// the first context.
     void cut() { cut(true); }
     [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
-    /// Repairs the connection. Messages that were lost stay lost.
+    /// Repairs the connection. Messages that were lost before the repair do not arrive.
     void repair() noexcept { is_cut_ = false; }
     void on_cut(std::function<void()> f) { on_cut_ = std::move(f); }
 

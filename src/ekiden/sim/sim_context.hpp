@@ -31,7 +31,7 @@ struct context_options {
     /// Otherwise tasks begin in any order, like in a pool.
     bool in_order = false;
     /// If true, a task that waits for a result (future::get()) runs other tasks meanwhile, like a worker of a
-    /// pool. Otherwise such a wait is reported as blocking.
+    /// pool. If false, the simulation reports such a wait as `blocking`.
     bool helps = false;
 };
 
@@ -41,10 +41,11 @@ struct context_options {
 /// the calling thread. All contexts of a simulation share one virtual time, one thread and one sequence of
 /// choices.
 ///
-/// A task is one step. During a task, other tasks run only at a sim::point(). The seed chooses the next step.
-/// The next step can be a task without a required order, the oldest task of a strand or lane, or a move of
-/// virtual time. Time moves to the next timer if no task can run, and sometimes earlier. Tasks take no
-/// virtual time. A strand or lane runs one task at a time.
+/// A task is one step. During a task, other tasks run only at a sim::point(), and in waits for results (see
+/// sim::context_options::helps). The seed chooses the next step. The next step can be a task without a
+/// required order, the oldest task of a strand or lane, or a move of virtual time. If no task can run,
+/// virtual time moves to the next timer. A seed may also move virtual time earlier. Tasks take no virtual
+/// time. A strand or lane runs one task at a time.
 ///
 /// Thread safety: one thread makes, uses and destroys all contexts of a simulation. A simulation has no other
 /// thread.
@@ -53,21 +54,21 @@ public:
     using options = sim::context_options;
 
     explicit sim_context(const options& chosen = {});
-    /// Begins a simulation with this seed. With seed 0, nothing unusual happens. If a step fails, run()
-    /// throws an exception. The what() of this exception describes the failure and shows the last steps. A
-    /// call that blocks prints the same text and terminates the program. If no exception has reported a
-    /// failure, the destructor of this context also terminates the program. Throws std::invalid_argument if
-    /// the thread is already in a simulation.
+    /// Begins a simulation with this seed. With seed 0, no fault occurs and the oldest task always runs
+    /// first. If a step fails, run() throws an exception. The what() of this exception describes the failure
+    /// and shows the last steps. A call that blocks prints the same text and terminates the program. If no
+    /// exception has reported a failure, the destructor of this context also terminates the program. Throws
+    /// std::invalid_argument if the thread is already in a simulation.
     explicit sim_context(std::uint64_t seed, const options& chosen = {}, const sim::options& limits = {});
-    /// Stops like stop(), but it is a failure if tasks are queued. The destructor must run between two steps,
-    /// or in a step of another context.
+    /// Stops the context like stop(). It is a failure if tasks are queued, unless the context has been
+    /// stopped before. The destructor must run between two steps, or in a step of another context.
     ~sim_context() override;
 
     class executor_type;
     [[nodiscard]] executor_type get_executor() noexcept;
 
     /// Runs all contexts of the simulation until neither a task nor a timer is left. Returns the number of
-    /// steps. It is a failure if a step fails, or if a coroutine or a work guard remains at the end. After a
+    /// steps. The run fails if a step fails, or if a coroutine or a work guard remains at the end. After a
     /// failure, run() throws an exception that ends the test.
     std::size_t run();
     /// Runs like run(), but only until `length` of virtual time has passed. Coroutines and work guards may
@@ -77,7 +78,7 @@ public:
         return run_for_ns(std::chrono::nanoseconds(sys::bounded(length)).count());
     }
 
-    /// Abandons the queued tasks and refuses new ones. The futures of the abandoned tasks report
+    /// Abandons the queued tasks, and refuses new tasks. The futures of the abandoned tasks report
     /// operation_canceled.
     void stop() noexcept;
     /// Returns whether the context has stopped and refuses tasks.
@@ -106,22 +107,22 @@ private:
     std::size_t drop_queued() noexcept;
     void expect_own_thread() const noexcept;
 
-    // Set if the first context owns the simulation. Null if explore owns the simulation, and in later
-    // contexts.
+    // The simulation, if this context is the first one and owns the simulation. The pointer is null if
+    // explore() owns the simulation, and in later contexts.
     const std::unique_ptr<sim::simulation> own_;
     sim::simulation& world_;
     const char* const name_;
     const std::unique_ptr<sim::sim_role> role_;
-    const std::uint32_t line_; // 0 if tasks have no order
+    const std::uint32_t line_; // 0 if tasks may begin in any order
     alarm_clock* alarm_ = nullptr;
     std::int64_t work_ = 0;
     unsigned inside_ = 0;                // number of running steps
     sys::atomic<std::uint32_t> gate_{0}; // 1 if stopped
 };
 
-/// An executor: a small handle of a context, which can be copied. Two executors are equal if they have the
-/// same context. The operations are those of task_sink. If the fault `allocation` is on, these operations may
-/// throw std::bad_alloc.
+/// The executor of a context: a small handle that can be copied. Two executors are equal if they have the
+/// same context. The class task_sink provides the operations of the executor. If the fault `allocation` is
+/// on, these operations may throw std::bad_alloc.
 class sim_context::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] sim_context& context() const noexcept { return *context_; }

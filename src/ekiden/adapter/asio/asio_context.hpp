@@ -1,8 +1,8 @@
-/// The contexts of adapted executors. An ekiden context gets an execution_context of Asio, and an Asio
-/// context gets an ekiden context. Private to the adapter.
+/// The contexts that adapted executors need. An executor of ekiden needs an execution_context of Asio, and an
+/// executor of Asio needs an ekiden context. Private to the adapter.
 ///
 /// Part: adapter. Used by: to_asio, from_asio. The template parameter `Asio` is standalone_asio or
-/// boost_asio, which contains the names of that library.
+/// boost_asio. This struct contains the names of the included variant of Asio.
 #pragma once
 
 #include <ekiden/adapter/asio/asio_events.hpp>
@@ -22,18 +22,19 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The Asio context that belongs to an ekiden context. The first query for the Asio context constructs it.
-/// Asio stores its services in that context.
+/// The Asio context that belongs to an ekiden context. The first query for the Asio context constructs this
+/// context. Asio stores its services in the Asio context.
 ///
-/// If the ekiden context is a loop that one thread runs, that thread also waits for system events (see
-/// asio_events). Otherwise Asio starts one thread of its own for the first timer or socket. Asio's thread
-/// waits for system events and passes completed operations to the executors of their handlers. Without timers
-/// and sockets, Asio starts no thread.
+/// If the ekiden context is a loop that only one thread runs, this thread also waits for system events (see
+/// asio_events). For any other context, Asio starts one thread of its own for the first timer or socket.
+/// Asio's thread waits for system events and passes completed operations to the executors of their handlers.
+/// Without timers and sockets, Asio starts no thread.
 ///
-/// The Asio context is destroyed with the ekiden context. The shutdown of the ekiden context's services drops
+/// The Asio context is destroyed together with the ekiden context. Before the destruction, shutdown() drops
 /// the operations that wait in Asio's services, and joins Asio's thread. Sockets and timers of Asio must be
-/// destroyed before the ekiden context. A socket or timer may also be part of a handler or coroutine that the
-/// context drops. Such handlers and coroutines are destroyed while Asio's services still exist.
+/// destroyed before the ekiden context. However, a handler or coroutine that the ekiden context drops may
+/// contain a socket or timer of Asio. Such handlers and coroutines are destroyed while Asio's services still
+/// exist.
 template <class Asio>
 class asio_side final : public execution_context::service {
 public:
@@ -53,8 +54,9 @@ private:
     }
     void shutdown() noexcept override {
         if (events_) events_->end();
-        // Asio would shut down its reactor before it joins the thread that uses the reactor. Then the
-        // shutdown and the thread could complete the same operation. So this function joins the thread first.
+        // Asio itself would shut down its reactor first, and then join the thread that uses the reactor. The
+        // shutdown and the thread could then both complete the same operation. So this function joins the
+        // thread first.
         Asio::join_own_thread(context_);
         context_.shutdown();
     }
@@ -68,8 +70,9 @@ template <class Asio>
 class ekiden_side;
 
 /// Clears the ekiden context that belongs to an Asio context. Asio shuts down all services, and then destroys
-/// the newest service first. This service is the newest. So coroutines with Asio objects are destroyed while
-/// Asio's other services still exist. At that time, no queue contains a task of these coroutines.
+/// the newest service first. This service is the newest service of the Asio context. So coroutines with Asio
+/// objects are destroyed while Asio's other services still exist. At that time, no queue contains a task of
+/// these coroutines.
 template <class Asio>
 class clears_ekiden_side final : public Asio::execution_context::service {
 public:
@@ -87,7 +90,7 @@ private:
 };
 
 /// The ekiden context that belongs to an Asio context. The ekiden context has services, so it supports
-/// timers. The ekiden context is itself a service of Asio, so it is destroyed with Asio's context.
+/// timers. The ekiden context is itself a service of Asio's context, so both contexts are destroyed together.
 template <class Asio>
 class ekiden_side final : public Asio::execution_context::service, public execution_context {
     using asio_service = typename Asio::execution_context::service;
@@ -102,9 +105,9 @@ public:
         if (generation_ != sys::fork_generation()) abandon_services();
     }
 
-    /// Counts one more piece of work. `tracked()` returns a copy of an executor that counts as work in Asio.
-    /// The context stores this copy until each work_started() has been matched by a work_finished(). Any
-    /// thread may call this function. Throws std::bad_alloc, and whatever `tracked` throws.
+    /// Adds 1 to the count of outstanding work. `tracked()` returns a copy of an executor. This copy counts
+    /// as work in Asio. The context stores the copy until the count is 0 again. Any thread may call this
+    /// function. Throws std::bad_alloc, and whatever `tracked` throws.
     template <class Tracked>
     void work_started(const Tracked& tracked) {
         const std::lock_guard guard(counting_);
@@ -112,23 +115,24 @@ public:
         ++count_;
     }
     void work_finished() noexcept {
-        std::shared_ptr<void> dropped; // destroyed after the lock is released
+        std::shared_ptr<void> dropped; // is declared first, so that it is destroyed after the unlock
         const std::lock_guard guard(counting_);
         if (--count_ == 0) dropped = std::move(kept_);
     }
 
-    /// Called when Asio's services have been shut down but still exist. After this call, the context refuses
-    /// tasks. Otherwise Asio would keep a task longer than the objects to which the task refers.
+    /// The service clears_ekiden_side calls this function when Asio's services have been shut down but still
+    /// exist. After this call, the context refuses tasks. Otherwise Asio would keep a task after the
+    /// destruction of objects that the task refers to.
     void clear() noexcept {
-        is_cleared_.store(true, sys::relaxed); // Relaxed: no other thread uses Asio's context at this time.
+        is_cleared_.store(true, sys::relaxed); // Relaxed is enough: no other thread uses Asio's context.
         if (generation_ == sys::fork_generation()) clear_services();
         gives_ = nullptr;
     }
     [[nodiscard]] bool is_cleared() const noexcept { return is_cleared_.load(sys::relaxed); }
 
-    /// Stores an executor for tasks that other executors refuse. Only the first call stores its executor.
-    /// `where` is an executor of Asio's context, and `give(where, task)` posts a task to that executor. Any
-    /// thread may call this function. Throws std::bad_alloc.
+    /// Stores an executor for tasks that other executors refuse. Only the first call has an effect. `where`
+    /// is an executor of Asio's context, and `give(where, task)` posts a task to that executor. Any thread
+    /// may call this function. Throws std::bad_alloc.
     template <class E, class Give>
     void know(const E& where, Give give) {
         if constexpr (requires { where.get_inner_executor(); }) { // a strand
@@ -156,11 +160,11 @@ private:
         shut_down_services();
         try {
             (void)Asio::template use_service<clears_ekiden_side<Asio>>(asio_service::context());
-        } catch (...) { // without memory for this service, the destructor clears the context
+        } catch (...) { // If there is no memory for this service, the destructor clears the context.
         }
     }
 
-    const std::uint16_t generation_; // the number of forks when this object was made
+    const std::uint16_t generation_; // the number of fork() calls before this object was made
     sys::slow_lock counting_;
     std::size_t count_ = 0;
     std::shared_ptr<void> kept_;

@@ -1,15 +1,16 @@
-/// Lets a thread of an ekiden context wait for Asio's events, so that Asio needs no thread of its own.
+/// Lets a thread of an ekiden context wait for the system events of Asio, so that Asio needs no thread of its
+/// own.
 ///
 /// Part: adapter. Used by: asio_context. Private. The template parameter `Asio` is standalone_asio or
 /// boost_asio.
 ///
 /// In an io_context, Asio's scheduler has a special task that waits for system events. The special task is in
 /// the scheduler's queue, behind the completed operations. In this adapter, a thread of the ekiden context
-/// runs the scheduler, and the adapter replaces the special task by its own task. The adapter's task waits
-/// for system events in the reactor while the ekiden context counts the thread as asleep. The adapter's task
+/// runs the scheduler, and a task of the adapter replaces the special task. The adapter's task waits for
+/// system events in the reactor while the ekiden context counts the thread as asleep. The adapter's task
 /// makes the scheduler return when the ekiden context needs the thread. So Asio calls handlers only while the
-/// context counts the thread as awake. If the handler of a completed operation has the executor of the
-/// context, Asio calls the handler directly and does not post it.
+/// context counts the thread as awake. If the executor of a handler belongs to the ekiden context, Asio calls
+/// the handler directly, without posting the handler.
 #pragma once
 
 #include <ekiden/execution/detail/event_source.hpp>
@@ -31,7 +32,7 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 template <class Asio>
 struct asio_own_context final : Asio::execution_context {
     using Asio::execution_context::shutdown;
-    void* events = nullptr; // the asio_events, or null
+    void* events = nullptr; // null, or a pointer to the asio_events
 };
 
 /// Whether this version of Asio lets the adapter replace the task that waits for system events.
@@ -50,10 +51,10 @@ public:
     /// Throws std::bad_alloc, and whatever Asio throws if the system has no resources left.
     explicit asio_events(asio_own_context<Asio>& context)
         : scheduler_(make(context, *this)), alarm_(context, rings_) {
-        // init_task() is called here, and not when the first socket is made, because operations without the
-        // reactor also complete in the scheduler's queue.
+        // The adapter calls init_task() here, and not when the first socket is made. The reason is that
+        // operations that do not use the reactor also complete in the scheduler's queue.
         scheduler_.init_task();
-        // work_finished() is never called, so that the scheduler does not stop when it has no work
+        // The adapter never calls work_finished(). So the scheduler does not stop when it has no work.
         scheduler_.work_started();
     }
 
@@ -68,7 +69,7 @@ public:
             return ran - rings_;
         }
         std::size_t ran = 0;
-        do { // A nested call first runs operations that the outer call has not run yet.
+        do { // A nested call of run() first runs operations that the outer call has not run yet.
             rings_ = 0;
             if (is_nested || wait == nullptr) ran = scheduler_.poll_one(ignored);
         } while (ran != 0 && rings_ != 0);
@@ -78,7 +79,7 @@ public:
 
     void interrupt() noexcept override { reactor_->interrupt(); }
 
-    /// Called before Asio's services are shut down.
+    /// The owner calls this function before Asio's services are shut down.
     void end() noexcept { alarm_.end(); }
 
 private:
@@ -89,7 +90,8 @@ private:
     public:
         explicit gate(asio_events& of) noexcept : of_(of) {}
         void run(long usec, operations& ended) override { of_.look(usec, ended); }
-        /// The scheduler calls this under its lock when it has work for the thread that is in run().
+        /// The scheduler calls this function when the scheduler has work for the thread that is in run(). The
+        /// scheduler holds its own lock while it calls interrupt().
         void interrupt() override {
             if (!of_.is_leaving_.load(sys::relaxed)) of_.interrupt();
         }
@@ -143,7 +145,7 @@ private:
             timer_.emplace(in_place{&context});
         }
 
-        /// Returns how long the reactor may wait, in microseconds. -1 means without a limit.
+        /// Returns how long the reactor may wait, in microseconds. -1 means that there is no limit.
         [[nodiscard]] long set(sys::clock::time_point until) {
             if (until == sys::clock::time_point::max()) return -1;
             const auto left = std::chrono::ceil<std::chrono::microseconds>(until - sys::clock::now());
@@ -165,8 +167,8 @@ private:
         sys::clock::time_point set_for_ = sys::clock::time_point::max();
     };
 
-    /// Does the work of the scheduler's task, which runs after all completed operations. `usec` is 0 if
-    /// further operations have completed meanwhile.
+    /// Does the work of the scheduler's task. The scheduler runs this task after all operations that had
+    /// completed. `usec` is 0 if further operations have completed meanwhile.
     void look(long usec, operations& ended) {
         event_wait* const wait = wait_;
         sys::clock::time_point until = sys::clock::time_point::max();
@@ -183,10 +185,10 @@ private:
         reactor_->run(alarm_.set(until), ended);
     }
 
-    /// Makes the scheduler return as soon as its task has returned. Normally, stop() interrupts the reactor.
-    /// leave() suppresses the interrupt, because no thread waits in the reactor. leave() also suppresses the
-    /// interrupt of a thread that adds an operation at this moment. The scheduler finds the added operation
-    /// when it runs again.
+    /// Makes the scheduler return as soon as the scheduler's task has returned. Normally, stop() interrupts
+    /// the reactor. leave() suppresses this interrupt, because no thread waits in the reactor. If another
+    /// thread adds an operation at this moment, leave() suppresses the interrupt of that thread, too. The
+    /// scheduler finds the added operation when the scheduler runs again.
     void leave() noexcept {
         is_leaving_.store(true, sys::relaxed);
         scheduler_.stop();
@@ -217,7 +219,7 @@ private:
     // The state of the innermost run():
     event_wait* wait_ = nullptr;
     bool is_long_ = false;  // whether run() calls the scheduler's run(), which continues until leave()
-    std::size_t rings_ = 0; // number of operations that belonged only to the alarm, even if canceled
+    std::size_t rings_ = 0; // number of calls of the alarm's handler, including canceled waits
     unsigned depth_ = 0;
 };
 

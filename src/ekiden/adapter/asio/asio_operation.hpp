@@ -18,14 +18,14 @@
 namespace ekiden::inline EKIDEN_ABI::detail {
 
 /// The state of an Asio operation that a coroutine awaits. The state has its own memory, because Asio may
-/// keep the handler for any time. The awaiter, the handler and posted tasks own the state together. The last
-/// owner destroys the state.
+/// keep the handler longer than the awaiter exists. The awaiter, the handler and posted tasks own the state
+/// together. The last owner destroys the state.
 ///
-/// The awaiter initiates the operation and then calls begin_waiting(). Asio calls the handler, or destroys it
-/// without a call, before or after begin_waiting(). The thread that requests a stop does not cancel the
-/// operation itself, because Asio's cancellation is not thread-safe. Instead that thread posts the
-/// cancellation to a strand. The handler and all steps of a composed operation run on the same strand, so the
-/// cancellation runs between two steps.
+/// The awaiter initiates the operation and then calls begin_waiting(). Asio either calls the handler, or
+/// destroys the handler without a call. Either can happen before or after begin_waiting(). The thread that
+/// requests a stop does not cancel the operation itself, because Asio's cancellation is not thread-safe.
+/// Instead that thread posts the cancellation to a strand. The handler and all steps of a composed operation
+/// run on the same strand, so the cancellation runs between two steps of the operation.
 ///
 /// Derived classes store the result and implement cancel().
 class asio_operation {
@@ -33,8 +33,8 @@ public:
     asio_operation(const asio_operation&) = delete;
     asio_operation& operator=(const asio_operation&) = delete;
 
-    /// Must be called first. Returns true if a stop has already been requested. In that case, the caller must
-    /// not begin the operation, but call end_stopped().
+    /// This function must be called before all other functions. Returns true if a stop has already been
+    /// requested. In that case, the caller must not begin the operation, and must call end_stopped() instead.
     template <class Promise>
     [[nodiscard]] bool bind(std::coroutine_handle<Promise> suspended) {
         way_home_.bind(suspended);
@@ -58,66 +58,71 @@ public:
         return !can_be_stopped() && keeper != nullptr && &keeper->context() == &env().executor.context();
     }
 
-    /// Resumes the coroutine without having begun the operation.
+    /// Resumes the coroutine although the operation has not begun.
     void end_stopped() noexcept {
-        word_.store(called, sys::relaxed); // Relaxed: no other thread refers to this operation yet.
+        word_.store(called, sys::relaxed); // Relaxed is enough: no other thread refers to this operation yet.
         way_home_.resume();
     }
 
-    /// The awaiter calls this after it has initiated the operation. Returns false if the handler has been
-    /// called, so that the coroutine continues. Returns true if another thread resumes or destroys the
-    /// coroutine. In that case, the awaiter may already be destroyed.
+    /// The awaiter calls this function after initiating the operation. Returns false if the handler has
+    /// already been called. In that case, the coroutine continues at once. Returns true if another thread
+    /// resumes or destroys the coroutine. In that case, the awaiter may already be destroyed.
     [[nodiscard]] bool begin_waiting() noexcept {
         if (can_be_stopped() && !stop_.arm(*env().stop)) post_cancel();
         std::uint8_t seen = starting;
-        // [AO1] Release: publishes the armed stop and all effects of the initiation. Acquire: if the result
-        // is already stored, this thread may read it. Pairs with the exchange in finish().
+        // [AO1] Release: publishes the registration with the stop state and all effects of the initiation.
+        // Acquire: if the result is already stored, this thread may read the result. Pairs with the exchange
+        // in finish().
         if (word_.compare_exchange_strong(seen, waiting, sys::release, sys::acquire)) return true;
         if (seen == called) return false;
-        way_home_.give_up(); // must not destroy the coroutine on this stack
+        way_home_.give_up(); // not abandon(), because the caller is the coroutine's await_suspend()
         return true;
     }
 
-    /// The handler calls this once. `is_called` is true if the handler has stored the result. `is_called` is
-    /// false if the handler is destroyed without a call.
+    /// The handler calls this function once. `is_called` is true if the handler has stored the result.
+    /// `is_called` is false if the handler is destroyed without a call.
     void finish(bool is_called) noexcept {
         // [AO1] Release: publishes the result. Acquire: this thread sees everything that the coroutine did
         // before it suspended. Pairs with the compare-exchange in begin_waiting().
         const std::uint8_t before = word_.exchange(is_called ? called : dropped, sys::acq_rel);
-        if (before != waiting) return; // begin_waiting() reads the new word, or the coroutine is destroyed
+        if (before != waiting) return; // begin_waiting() reads the new value, or the coroutine is destroyed
         if (!is_called && resume_record::here().is_posting)
-            way_home_.give_up(); // the handler was dropped inside accept(), where a lock may be held
+            way_home_.give_up(); // accept() has dropped the handler, and this thread may hold a lock
         else if (!is_called)
             way_home_.abandon(); // Asio objects in the frames must not outlive Asio's context
         else if (!can_be_stopped() && &env() != &default_environment()
                  && env().executor.running_in_this_thread())
-            way_home_.run(); // calls in place, as the executor does
+            way_home_.run(); // resumes the coroutine inside this call, as the executor does
         else
             way_home_.resume();
     }
 
-    /// Unregisters the operation from the stop state. The awaiter calls this when it is resumed or destroyed.
+    /// Unregisters the operation from the stop state. The awaiter calls this function when the coroutine
+    /// resumes or the awaiter is destroyed.
     void disarm() noexcept { (void)stop_.disarm(); }
-    /// Called by the awaiter's destructor.
+    /// The awaiter's destructor calls this function.
     void leave() noexcept {
         disarm();
-        // [AO1] Relaxed: this thread is already synchronized, by the executor, by finish() or by the
-        // destructor of the context. After the handler has been called, no thread changes `word_`.
+        // [AO1] Relaxed is enough, because the executor, finish() or the destructor of the context has
+        // already synchronized this thread with the handler. After the handler has been called, no thread
+        // changes `word_`.
         if (word_.load(sys::relaxed) != called) {
             const std::uint8_t before = word_.exchange(left, sys::relaxed);
-            // The destructor of the context destroys the awaiter while it waits. At that time, no task of the
-            // context runs.
+            // If the awaiter still waits, the destructor of the context destroys the awaiter. At that time,
+            // no task of the context runs.
             if (before == waiting && can_be_stopped()) cancel_(*this);
         }
         drop();
     }
 
-    /// Adds the handler as an owner. The awaiter calls this while no other thread refers to the operation.
+    /// Adds the handler as an owner. The awaiter calls this function while no other thread refers to the
+    /// operation.
     void share() noexcept { owners_.store(2, sys::relaxed); }
-    void keep() noexcept { owners_.fetch_add(1, sys::relaxed); } // Relaxed: the caller is already an owner.
+    void keep() noexcept { owners_.fetch_add(1, sys::relaxed); } // Relaxed is enough: the caller is an owner.
     void drop() noexcept {
-        // [AO2] acq_rel: the accesses of all owners happen before the destruction. Acquire: if the count is
-        // 1, this thread is the last owner, and no owner can be added. So the load replaces the decrement.
+        // [AO2] acq_rel: makes the accesses of all owners happen before the destruction. Acquire: if the
+        // count is 1, this thread is the last owner, and sees the accesses of all earlier owners. No owner
+        // can be added, so this thread need not decrement the count.
         if (owners_.load(sys::acquire) == 1 || owners_.fetch_sub(1, sys::acq_rel) == 1) end_(*this);
     }
 
@@ -150,7 +155,7 @@ private:
 
     void post_cancel() noexcept {
         keep();
-        // a copy, because the operation may be destroyed as soon as the strand has the task
+        // This is a copy, because the operation may be destroyed as soon as the strand has accepted the task.
         const auto where = *serial_;
         try {
             (void)accept_task(where, &cancel_task_, task_order::usual);
@@ -164,7 +169,8 @@ private:
         if (request == task_request::describe) return type_description<asio_operation>();
         asio_operation& own = static_cast<part*>(self)->of;
         if (request == task_request::run) {
-            // [AO1] Relaxed: the handler runs on the same strand, which orders both.
+            // [AO1] Relaxed is enough, because the handler runs on the same strand, and the strand orders the
+            // handler and this task.
             const std::uint8_t now = own.word_.load(sys::relaxed);
             if (now == starting || now == waiting) own.cancel_(own);
         }
@@ -182,7 +188,7 @@ private:
     const function end_;
 };
 
-/// The handler's share in the ownership of an operation. The share can be moved, but not copied.
+/// An owning pointer from the handler to the operation. The pointer can be moved, but not copied.
 class operation_handle {
 public:
     explicit operation_handle(asio_operation& of) noexcept : operation_(&of) { of.share(); }

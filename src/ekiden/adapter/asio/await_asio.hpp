@@ -20,7 +20,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// An operation of Asio and its results. Like a coroutine frame, the operation uses recycled memory.
+/// An operation of Asio and the results of the operation. The recycler provides the memory, as for coroutine
+/// frames.
 template <class Asio, class... Args>
 class asio_operation_of final : public asio_operation, public pooled_frame {
 public:
@@ -32,7 +33,7 @@ public:
     // The executor of the handler is stored here, because Asio moves the handler several times.
     std::optional<executor_type> executor;
     std::optional<results> kept;
-    typename Asio::cancellation_signal signal; // used only if the operation can be stopped
+    typename Asio::cancellation_signal signal; // is used only if the operation can be stopped
 
 private:
     static void cancel(asio_operation& self) noexcept {
@@ -81,7 +82,7 @@ inline constexpr bool asio_says_failure<Asio, First, Rest...> =
     std::same_as<std::decay_t<First>, typename Asio::error_code>
     || std::same_as<std::decay_t<First>, std::exception_ptr>;
 
-/// Throws an exception if `error` reports a failure. `is_asked_for` tells whether a stop has been requested.
+/// Throws an exception if `error` reports a failure. `is_asked_for` is true if a stop has been requested.
 template <class Asio>
 void throw_failure(const std::exception_ptr& error, bool) {
     if (error) std::rethrow_exception(error);
@@ -89,13 +90,14 @@ void throw_failure(const std::exception_ptr& error, bool) {
 template <class Asio>
 void throw_failure(const typename Asio::error_code& error, bool is_asked_for) {
     if (!error) return;
-    // In Asio's error category, operation_aborted is not equal to std::errc::operation_canceled.
+    // Asio's error operation_aborted does not compare equal to std::errc::operation_canceled.
     if (is_asked_for && error == Asio::operation_aborted()) throw operation_canceled("co_await of Asio's");
     throw std::system_error(static_cast<std::error_code>(error));
 }
 
-/// Returns a result for an operation that has not begun. The result is an empty value or, as in Asio, a
-/// socket that is not open.
+/// Returns a result for an operation that has not begun. The result is a default-constructed value. If the
+/// type has no default constructor, as in the case of a socket with its own executor type, the result is
+/// constructed from the executor of the operation.
 template <class T, class Initiation>
 [[nodiscard]] T unbegun(const Initiation& initiation) {
     if constexpr (std::is_default_constructible_v<T>)
@@ -107,9 +109,10 @@ template <class T, class Initiation>
 inline constexpr bool has_unbegun =
     std::is_default_constructible_v<T> || requires(const Initiation& from) { T(from.get_executor()); };
 
-/// An operation of Asio and its arguments. co_await starts the operation on the coroutine's executor. The
-/// state of the operation uses recycled memory. If `Throws` is true, a failure is thrown and is not part of
-/// the result. Otherwise the result is a tuple of all results, including the error.
+/// An operation of Asio and the arguments of the operation. co_await starts the operation on the coroutine's
+/// executor. The recycler provides the memory for the state of the operation. If `Throws` is true, the
+/// co_await throws a failure as an exception, and the result does not contain the error. Otherwise the result
+/// is a tuple of all results, including the error.
 template <class Asio, bool Throws, class Initiation, class InitiationArgs, class... Args>
 class [[nodiscard]] asio_awaitable {
     using operation = asio_operation_of<Asio, Args...>;

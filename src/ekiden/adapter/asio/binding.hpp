@@ -20,7 +20,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The names of the included variant of Asio. The adapter's templates have this struct as an argument.
+/// The names of the included variant of Asio. This struct is an argument of the adapter's templates.
 struct EKIDEN_ASIO_NAMES {
     using execution_context = EKIDEN_ASIO::execution_context;
     using blocking_t = EKIDEN_ASIO::execution::blocking_t;
@@ -31,7 +31,7 @@ struct EKIDEN_ASIO_NAMES {
 #if defined(EKIDEN_ASIO_HAS_INLINE_EXCEPTIONS)
     using inline_exception_handling_t = EKIDEN_ASIO::execution::inline_exception_handling_t;
     using captures_exceptions_t = inline_exception_handling_t::capture_t;
-#else // this version of Asio has no such property
+#else // This version of Asio has no such property.
     struct inline_exception_handling_t {};
     using captures_exceptions_t = inline_exception_handling_t;
 #endif
@@ -45,7 +45,7 @@ struct EKIDEN_ASIO_NAMES {
     using cancellation_signal = EKIDEN_ASIO::cancellation_signal;
     using cancellation_slot = EKIDEN_ASIO::cancellation_slot;
     static void cancel(cancellation_signal& signal) { signal.emit(EKIDEN_ASIO::cancellation_type::all); }
-#else // this version cannot cancel a single operation, so a stop has no effect on it
+#else // This version of Asio cannot cancel a single operation, so a stop request has no effect.
     struct cancellation_slot {};
     struct cancellation_signal {
         static cancellation_slot slot() noexcept { return {}; }
@@ -78,9 +78,10 @@ struct EKIDEN_ASIO_NAMES {
     static Service& use_service(execution_context& context) {
         return EKIDEN_ASIO::use_service<Service>(context);
     }
-    /// Ends and joins the internal thread of a context, and drops the operations in its queue. Asio starts
-    /// such a thread only for a context that is not an io_context. Has no effect if the context has no such
-    /// thread. The thread belongs to the service io_context_impl, whose shutdown() may be called twice.
+    /// Ends and joins the internal thread of a context, and drops the operations in the thread's queue. Asio
+    /// starts such a thread only for a context that is not an io_context. Has no effect if the context has no
+    /// internal thread. The thread belongs to the service io_context_impl, whose shutdown() may be called
+    /// twice.
     static void join_own_thread(execution_context& context) {
         using impl = EKIDEN_ASIO::detail::io_context_impl;
         if (EKIDEN_ASIO::has_service<impl>(context)) EKIDEN_ASIO::use_service<impl>(context).shutdown();
@@ -103,7 +104,7 @@ struct EKIDEN_ASIO_NAMES {
     }
     template <class E, class F>
     static void execute(const E& e, F&& f) {
-#if EKIDEN_ASIO_VERSION < 102400 // in these versions, execute() of executors is private
+#if EKIDEN_ASIO_VERSION < 102400 // In these versions of Asio, execute() of executors is private.
         EKIDEN_ASIO::execution::execute(e, std::forward<F>(f));
 #else
         e.execute(std::forward<F>(f));
@@ -132,15 +133,16 @@ template <std::derived_from<EKIDEN_ASIO::execution_context> Context>
 
 /// Awaits an operation of Asio in a coroutine of this library, as in `co_await socket.async_read_some(buffer,
 /// ekiden::use_awaitable)`. The co_await starts the operation and waits until the operation has completed.
-/// The co_await returns nothing, the single result of the operation, or a tuple of all results. If the first
-/// result is an error code that reports an error, the co_await throws std::system_error instead. With
+/// The co_await returns the results of the operation without the leading error code: nothing, a single value,
+/// or a tuple. If the error code reports an error, the co_await throws std::system_error instead. With
 /// use_awaitable.as_tuple, the co_await returns a tuple of all results, including the error code.
 ///
 /// The coroutine resumes on its own executor. Each step of a composed operation also runs on that executor. A
-/// stop request cancels the operation through its cancellation slot (cancellation_type::all), between two
-/// steps of the operation. If a stop was requested before the co_await, the operation does not begin. In this
-/// case, the co_await returns operation_aborted or throws operation_canceled. If Asio drops the operation,
-/// the coroutine is destroyed.
+/// stop request cancels the operation between two steps, through the operation's cancellation slot
+/// (cancellation_type::all). If a stop was requested before the co_await, the operation does not begin. In
+/// this case, the co_await throws operation_canceled. With use_awaitable.as_tuple, the co_await returns the
+/// error operation_aborted instead, if the types of the results allow this. If Asio drops the operation, the
+/// coroutine is destroyed.
 template <class R, class... Args>
 class EKIDEN_ASIO::async_result<ekiden::use_awaitable_t, R(Args...)>
     : public ekiden::detail::asio_await_result<ekiden::EKIDEN_ASIO_NAMES, true, Args...> {};

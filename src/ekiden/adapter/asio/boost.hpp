@@ -24,9 +24,9 @@
 #endif
 #if BOOST_ASIO_VERSION >= 102200 && defined(BOOST_ASIO_HAS_THREADS) && !defined(BOOST_ASIO_HAS_IOCP)
 #define EKIDEN_ASIO_HAS_EVENTS
-// The next two headers are private headers of Asio. The class asio_events needs these headers, because it
-// runs Asio's scheduler directly and replaces the reactor's task by its own task. Asio has no public
-// functions for this purpose.
+// The next two headers are private headers of Asio. The class asio_events needs these headers, because the
+// class runs Asio's scheduler directly. The class also replaces the scheduler's task for the reactor. Asio
+// has no public functions for this purpose.
 #include <boost/asio/detail/reactor.hpp>
 #include <boost/asio/detail/scheduler.hpp>
 #endif

@@ -18,14 +18,14 @@ namespace ekiden::inline EKIDEN_ABI {
 /// used for post(), strands, lanes, timers and coroutines. Two adapted executors are equal if Asio's
 /// executors are equal. The adapted executor is as thread-safe as Asio's executor.
 ///
-/// The ekiden context of this executor is stored in Asio's context and is destroyed with it. One thread of
-/// ekiden serves the timers of that context. The first wait for a timer starts that thread.
+/// Asio's context stores the ekiden context of this executor. Both contexts are destroyed together. One
+/// thread of ekiden serves the timers of the ekiden context. The first wait for a timer starts this thread.
 ///
 /// Asio runs an accepted task, or drops the task when Asio's context is destroyed. A dropped task is
 /// abandoned. A task that is posted while Asio's context destroys its services is abandoned at once. If a
 /// task throws an exception, io_context::run() throws the same exception. In the child process of a fork(),
-/// this executor can be used like Asio's context, but it has no timers. Create a new context in the child
-/// process.
+/// create a new Asio context. In the child process, the executor of an old context works only if the old
+/// context works, and has no timers.
 template <class Asio, class AsioExecutor>
 class from_asio_executor : public task_sink<from_asio_executor<Asio, AsioExecutor>> {
 public:
@@ -44,14 +44,15 @@ public:
         return a.inner_ == b.inner_;
     }
 
-    /// Counts work, like outstanding_work.tracked of Asio's executor. Some Asio executors, such as
-    /// any_io_executor, have no work count of their own. For such an executor, the call that raises the count
-    /// from 0 allocates memory. If that allocation fails, the program terminates.
+    /// Counts outstanding work, as the property outstanding_work.tracked of Asio's executor does. Some Asio
+    /// executors, such as any_io_executor, have no work count of their own. For an executor without a work
+    /// count, the call that raises the count from 0 allocates memory. If that allocation fails, the program
+    /// terminates.
     void on_work_started() const noexcept { count_work(inner_, true); }
     void on_work_finished() const noexcept { count_work(inner_, false); }
 
     /// Returns whether the calling thread belongs to Asio's context. Always returns false for any_io_executor
-    /// and system_executor, because these executors cannot tell.
+    /// and system_executor, because these executors do not know the answer.
     [[nodiscard]] bool running_in_this_thread() const noexcept {
         if constexpr (requires { inner_.running_in_this_thread(); })
             return inner_.running_in_this_thread();

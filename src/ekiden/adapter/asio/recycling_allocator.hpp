@@ -21,7 +21,7 @@ public:
 
     recycling_allocator() noexcept = default;
     template <class U>
-    recycling_allocator(const recycling_allocator<U>&) noexcept {} // NOLINT: implicit, as allocators are
+    recycling_allocator(const recycling_allocator<U>&) noexcept {} // NOLINT: implicit, as for all allocators
 
     /// Throws std::bad_alloc, and std::bad_array_new_length.
     [[nodiscard]] T* allocate(std::size_t n) {

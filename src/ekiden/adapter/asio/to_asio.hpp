@@ -16,21 +16,21 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An executor for Asio. This executor contains a copy of an `Executor` and the properties that Asio asks
-/// for:
+/// An executor that Asio can use. This executor contains a copy of an `Executor` and the properties that Asio
+/// asks for:
 ///   blocking           `possibly` (the default) means that execute(f) may call f(), like dispatch().
 ///                      `never` means that execute(f) posts f.
 ///   relationship       The default is `fork`. With `continuation` and `never`, execute() works like defer().
-///   outstanding_work   The default is `untracked`. If `tracked`, each copy counts as work of the context.
+///   outstanding_work   The default is `untracked`. A `tracked` copy counts as work of the context.
 ///                      So run() of a loop and join() of a pool wait until tracked copies are destroyed.
-///   allocator          The allocator provides the memory for f. A std::allocator stands for the recycler.
+///   allocator          The allocator provides the memory for f. A std::allocator means the recycler.
 ///   mapping            always `thread`
 ///   inline_exception_handling    always `capture`, if Asio has this property
 ///   context            the Asio context that asio_side provides
 ///
-/// The adapted executor is at most two words larger than `Executor`. For pools, loops and strands, its size
-/// is 16 bytes, so any_io_executor allocates no memory for it. Copying does not throw. The adapted executor
-/// is as thread-safe as `Executor`.
+/// The adapted executor is at most two words larger than `Executor`. The adapted executor of a pool, a loop
+/// or a strand has a size of 16 bytes, so any_io_executor allocates no memory for this executor. Copying an
+/// adapted executor does not throw. The adapted executor is as thread-safe as `Executor`.
 template <class Asio, executor Executor, class Allocator = std::allocator<void>>
 class to_asio_executor {
     using blocking_t = typename Asio::blocking_t;
@@ -80,7 +80,7 @@ public:
     /// Throws the same exceptions as post() of `Executor`.
     template <class F>
     void execute(F&& f) const {
-        const Executor kept = inner_; // a copy, because `f` may destroy this handle
+        const Executor kept = inner_; // This is a copy, because `f` may destroy this executor.
         if (!has(never_bit) && calls_in_place(kept)) {
             std::decay_t<F> own(std::forward<F>(f));
             return reporting<F>(kept, own);
@@ -151,7 +151,7 @@ public:
     [[nodiscard]] to_asio_executor<Asio, Executor> require(allocator_t<void>) const& noexcept {
         return {inner_, std::allocator<void>(), bits_};
     }
-    // Asio calls the next two functions last, on a copy that already counts as work.
+    // Asio calls one of the next two functions last, on a copy that already counts as work.
     template <class A>
     [[nodiscard]] to_asio_executor<Asio, Executor, A> require(allocator_t<A> with) && noexcept {
         return {*this, with.value()};
@@ -191,7 +191,7 @@ private:
     }
 
     /// A scope for the call that gives a task to the executor. If the executor drops the task, the coroutines
-    /// of the task are not destroyed inside this scope, but later.
+    /// of the task are destroyed after the end of this scope.
     class posting_scope {
     public:
         posting_scope() noexcept

@@ -1,9 +1,9 @@
 /// Turns executors of this library into schedulers of the sender/receiver model (P2300R10, C++26).
 ///
-/// Part: adapter. Used by: programs that use senders. This header uses std::execution if the standard library
-/// has it. Otherwise the header uses stdexec if the headers of stdexec are found. To use another library with
-/// the same names, define these macros before the include:
-///   EKIDEN_SENDERS         the namespace of set_value, sender_t, completion_signatures, ...
+/// Part: adapter. Used by: programs that use senders. If the standard library has std::execution, this header
+/// uses std::execution. Otherwise this header uses stdexec, if the headers of stdexec are found. To use
+/// another library with the same names, define these macros before the include:
+///   EKIDEN_SENDERS         the namespace of set_value, sender_t and the other names of senders
 ///   EKIDEN_SENDERS_TOKENS  the namespace of get_stop_token and stop_token_of_t
 ///
 /// <ekiden/ekiden.hpp> does not include this header.
@@ -41,8 +41,8 @@ namespace senders_tokens = EKIDEN_SENDERS_TOKENS;
 
 namespace detail {
 
-/// Whether a token of this type can ever report a stop request. If a token type never can, its
-/// `stop_possible()` is a constant expression with the value false.
+/// Whether a stop token of this type can ever report a stop request. If not, the token's `stop_possible()` is
+/// a constant expression with the value false.
 template <class Token>
 inline constexpr bool can_ever_stop = true;
 template <class Token>
@@ -73,7 +73,7 @@ using schedule_signatures =
 /// has no memory. If the token can never report a stop request, an operation that is dropped or refused
 /// completes with set_error(std::system_error(operation_canceled)). The thread that drops the task calls
 /// set_stopped() or set_error(), possibly inside start(). A stop request does not remove an operation from
-/// the queue. The operation completes when its turn comes.
+/// the queue. The operation completes when the executor reaches the operation in the queue.
 template <executor Executor>
 class executor_scheduler {
     template <class Receiver>
@@ -138,7 +138,7 @@ private:
 };
 
 /// The operation state. The caller of connect() provides the memory for the state. The state must not move
-/// between start() and its completion. The completion function may destroy the state.
+/// between start() and the completion of the operation. The completion function may destroy the state.
 template <executor Executor>
 template <class Receiver>
 class executor_scheduler<Executor>::operation final : public task {
@@ -153,10 +153,10 @@ public:
     operation(operation&&) = delete;
 
     void start() & noexcept {
-        const Executor where = executor_; // a copy, because accept_task() may destroy *this
+        const Executor where = executor_; // This is a copy, because accept_task() may destroy *this.
         try {
             (void)accept_task(where, this, task_order::usual);
-        } catch (...) { // the task has been abandoned, so the operation has completed
+        } catch (...) { // The task has been abandoned, so the operation has completed.
         }
     }
 

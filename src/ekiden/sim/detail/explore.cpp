@@ -64,7 +64,7 @@ void tell_of_seed(report& to, runner& with, const options& chosen, run_answer&& 
 
 namespace {
 
-/// Returns the last requested seed that exists.
+/// Returns the last seed to run. The result is limited to the largest seed.
 std::uint64_t last_seed(const options& chosen) {
     const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - chosen.first;
     return chosen.first + std::min(most, chosen.seeds - 1);
@@ -76,7 +76,7 @@ report detail::explore(const options& chosen, test_reference test) {
     check_options(chosen);
     runner with(test, chosen);
     report result;
-    // The dull run counts its choices. The plans of the other seeds depend on that number.
+    // The dull run counts its choices. The plans of the other seeds depend on the number of these choices.
     run_answer answer = with.run({});
     if (chosen.first == 0) take(answer, result);
     if (answer.last.is_clean() && chosen.seeds > (chosen.first == 0 ? 1U : 0U)) {

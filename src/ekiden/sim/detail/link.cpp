@@ -39,7 +39,8 @@ bool link::transmit(task* message, sim_context& to, std::uint32_t line) {
     }
     const std::int64_t late = world.choose_delay(fault::link_delay, name_.c_str());
     world.put(message, to, task_order::usual, line, latency_ + late);
-    // The connection breaks after this message, so the message still arrives, but an answer to it does not.
+    // The connection breaks after this message, so the message still arrives, but an answer to the message
+    // does not.
     if (how == 2) cut(false);
     return true;
 }

@@ -11,15 +11,15 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// The state that the explorer shares with the thread that runs simulations. If that thread is blocked, it
-/// keeps the state alive.
+/// The state that the explorer shares with the thread that runs simulations. A blocked thread keeps the state
+/// alive.
 struct runner::place {
     place(detail::test_reference t, const options& o) : test(t), chosen(o) {}
 
     const detail::test_reference test;
     const options chosen;
-    // One side at a time uses the next five members. The explorer uses these members until it wakes the
-    // thread. Then the thread uses these members until it wakes the explorer.
+    // The explorer and the thread use the next five members in turn. The explorer uses these members until it
+    // wakes the thread. Then the thread uses these members until it wakes the explorer.
     run_request request;
     run_answer answer;
     bool ends = false;
@@ -27,7 +27,7 @@ struct runner::place {
     std::exception_ptr refusal; // an exception that the test did not throw, such as std::bad_alloc
     sys::parker thread;
     sys::parker explorer;
-    pulse beat; // the explorer may read this member at any time
+    pulse beat; // The explorer may read this member at any time.
 
     void serve();
     void run_all();
@@ -150,7 +150,7 @@ run_answer runner::run(const run_request& request) {
     at.thread.unpark();
     watch(at);
     run_answer answer = std::move(at.answer);
-    if (at.is_lost) { // the blocked thread keeps the state of its `place` alive
+    if (at.is_lost) { // The blocked thread keeps its `place` alive.
         thread_.detach();
         place_ = nullptr;
     } else if (at.refusal != nullptr) {
@@ -167,7 +167,7 @@ void runner::watch(place& at) {
     const auto never = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t seen = never;
     while (!at.explorer.park_until(sys::clock::now() + sys::bounded(options_.watch))) {
-        // Relaxed: this value is only compared and displayed.
+        // Relaxed is enough, because these values are only compared and displayed.
         const std::uint32_t now = at.beat.steps.load(sys::relaxed);
         const task::function type = at.beat.type.load(sys::relaxed);
         if (now == seen && type != nullptr) {

@@ -1,5 +1,5 @@
-/// The thread that runs simulations for explore. If a run blocks this thread, the runner detaches it and
-/// starts a new thread for the next run.
+/// The thread that runs simulations for explore. If a run blocks this thread, the runner detaches the blocked
+/// thread and starts a new thread for the next run.
 ///
 /// Part: sim. Used by: explore, shrink. Private.
 #pragma once
@@ -26,7 +26,7 @@ struct outcome {
     std::uint32_t step_count = 0;
     std::uint32_t schedule_choices = 0;
     scheduler by = scheduler::dull;
-    std::string plan; ///< The plan as text. Empty if the run has no failure or replays a tape.
+    std::string plan; ///< The plan as text. The text is empty if the run has no failure or replays a tape.
     std::map<std::string, std::uint64_t> marks;
 
     [[nodiscard]] bool is_clean() const noexcept { return found.kind == verdict::none; }
@@ -34,7 +34,7 @@ struct outcome {
 
 /// A request to run seeds, or to replay a tape.
 struct run_request {
-    const tape* played = nullptr; ///< The tape to replay. If null, the request is to run the seeds below.
+    const tape* played = nullptr; ///< The tape to replay. A null pointer means: run the seeds below.
     std::uint64_t seed = 0;
     /// The last seed to run. The first seed is `seed`. The first failure ends the request.
     std::uint64_t last = 0;

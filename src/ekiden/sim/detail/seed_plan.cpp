@@ -25,7 +25,7 @@ seed_plan::seed_plan(std::uint64_t seed, const options& chosen, std::uint32_t ex
       kind_(scheduler::dull), low_priorities_(drawn_priority - 1) {
     expected = std::max(expected, 4U);
     fair_from_ = 1000 + 20 * expected;
-    if (seed == 0) return; // every choice is dull
+    if (seed == 0) return; // Seed 0 has the dull scheduler and no faults.
     const auto drawn = static_cast<scheduler>(1 + random_.below(3));
     kind_ = chosen.only.value_or(drawn);
     constexpr unsigned permilles[] = {0, 20, 100, 300};
@@ -42,7 +42,8 @@ void seed_plan::draw_points(unsigned count, std::uint32_t expected) {
     std::sort(points_.begin(), points_.end());
 }
 
-/// Draws which kinds of faults are on. Some bugs appear only with few faults, so a seed turns some kinds off.
+/// Draws which kinds of faults are on. Some bugs appear only with few faults, so a seed turns some kinds of
+/// faults off.
 void seed_plan::draw_faults(fault_set allowed) {
     for (std::size_t i = 0; i != fault_kinds; ++i) {
         const auto kind = static_cast<fault>(i);
@@ -101,7 +102,7 @@ std::uint32_t seed_plan::pick_by_priority(std::span<const std::uint32_t> chains)
     };
     const std::uint32_t picked = best();
     if (!is_point()) return picked;
-    priority_of(chains[picked]) = low_priorities_--; // now below all drawn priorities
+    priority_of(chains[picked]) = low_priorities_--; // The new priority is below all drawn priorities.
     return best();
 }
 

@@ -3,10 +3,10 @@
 ///
 /// Part: sim. Used by: the simulation, explore. Private. A simulation that replays a tape has no plan.
 ///
-/// There are three schedulers, because each finds bugs that the other two miss. The first scheduler is
-/// uniformly random. The second scheduler gives chains of tasks priorities that change at a few points
-/// (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010). The
-/// third scheduler runs the oldest task first, but delays a few tasks (Emmi et al., "Delay-Bounded
+/// There are three schedulers, because each finds bugs that the other two miss. The first scheduler chooses
+/// the next task uniformly at random. The second scheduler gives chains of tasks priorities that change at a
+/// few points (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
+/// 2010). The third scheduler runs the oldest task first, but delays a few tasks (Emmi et al., "Delay-Bounded
 /// Scheduling", 2011). This code differs from the two papers in two ways. The code treats virtual time as one
 /// more chain, which the scheduler can choose. A delayed chain may stay delayed until no other chain can run.
 #pragma once
@@ -33,8 +33,8 @@ public:
     [[nodiscard]] fault_set faults() const noexcept { return faults_; }
 
     /// Returns the index in `chains` of the chain that runs next. The oldest task's chain comes first in
-    /// `chains`. Virtual time is chain 0, which is the last element of `chains`. If a running step can be
-    /// interrupted, the chain of that step comes before all others.
+    /// `chains`. Virtual time is chain 0. If time can move, chain 0 is the last element of `chains`. If a
+    /// running step can be interrupted, the chain of that step comes before all others.
     [[nodiscard]] std::uint32_t pick(std::span<const std::uint32_t> chains);
     /// Returns the index of the lane that runs next, out of `ready` lanes.
     [[nodiscard]] std::uint32_t pick_lane(std::uint32_t ready);
@@ -63,11 +63,11 @@ private:
     sys::random data_random_;
     scheduler kind_;
     std::uint32_t choices_ = 0;   // number of schedule choices so far
-    std::uint32_t fair_from_ = 0; // from this choice on, the plan chooses at random, so that no chain starves
+    std::uint32_t fair_from_ = 0; // From this choice on, the plan chooses at random. So no chain starves.
     std::vector<std::uint32_t> points_; // choice numbers at which a priority changes or a delay begins
-    std::uint32_t jumps_ = 0;           // number of consecutive jumps of time
-    unsigned time_permille_ = 0; // for the scheduler `random`: how often it chooses time, per 1000 choices
-    bool time_is_low_ = true;    // for the scheduler `priorities`: whether time has the lowest priority
+    std::uint32_t jumps_ = 0;           // how many times in a row the plan has chosen time
+    unsigned time_permille_ = 0; // how often the scheduler `random` chooses time, per 1000 choices
+    bool time_is_low_ = true;    // whether time has the lowest priority, in the scheduler `priorities`
     std::vector<std::uint64_t> priorities_;
     std::uint64_t low_priorities_; // the next low priority, which is below all drawn priorities
     struct delay {

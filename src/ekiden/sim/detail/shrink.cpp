@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::array<stream, streams> all_streams{stream::faults, stream::data, stream::schedule};
 
-/// Returns the size of an outcome. The number of choices that are not dull counts first, then the sum of the
-/// values, then the number of steps.
+/// Returns the size of an outcome. A comparison of two sizes compares the number of choices that are not
+/// dull, then the sum of the values of the choices, then the number of steps.
 auto size_of(const outcome& o) {
     std::uint64_t sum = 0;
     for (const auto& each : o.made.choices) {
@@ -23,7 +23,8 @@ auto size_of(const outcome& o) {
 
 } // namespace
 
-/// Runs the candidate. If the candidate fails in the same way and is smaller, keeps it and returns true.
+/// Runs the candidate. If the candidate fails in the same way and is smaller, keeps the candidate and returns
+/// true.
 bool shrinker::try_tape(tape candidate) {
     if (left_ == 0) return false;
     --left_;
@@ -31,7 +32,7 @@ bool shrinker::try_tape(tape candidate) {
     run_answer answer;
     try {
         answer = with_.run({.played = &candidate});
-    } catch (...) { // keeps the failure that was found before
+    } catch (...) { // Keeps the failure that was found before.
         left_ = 0;
         return false;
     }
@@ -64,7 +65,7 @@ bool shrinker::switch_faults_off() {
     return any;
 }
 
-/// Tries to delete or zero spans of choices. It begins with the longest spans.
+/// Tries to delete spans of choices, or to set them to zero. Begins with the longest spans.
 bool shrinker::change_spans(stream of, bool deletes) {
     bool any = false;
     for (std::size_t length = smallest_.made.of(of).size(); length != 0; length /= 2) {

@@ -1,8 +1,8 @@
 /// Shrinks the tape of a failing run. The result has fewer steps out of order and fewer faults, but fails in
 /// the same way.
 ///
-/// Part: sim. Used by: explore. Private. Like the test library Hypothesis, it deletes spans of choices, sets
-/// spans to zero, and lowers single values.
+/// Part: sim. Used by: explore. Private. Like the test library Hypothesis, the shrinker deletes spans of
+/// choices, sets spans to zero, and lowers single values.
 #pragma once
 
 #include <ekiden/sim/detail/runner.hpp>
@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 class shrinker {
 public:
-    /// `smallest` must be an outcome that has failed.
+    /// `smallest` must be the outcome of a failed run.
     shrinker(runner& with, outcome smallest, unsigned most_runs)
         : with_(with), smallest_(std::move(smallest)), left_(most_runs) {}
 
@@ -29,7 +29,7 @@ private:
 
     runner& with_;
     outcome smallest_;
-    unsigned left_; // number of runs that may still be made
+    unsigned left_; // number of runs that the shrinker may still make
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::sim

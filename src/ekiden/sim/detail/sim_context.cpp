@@ -11,7 +11,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-// the expected number of choices in a run, if no run has counted them
+// the expected number of choices in a run, if no earlier run has counted its choices
 constexpr std::uint32_t usual_choices = 100;
 
 std::unique_ptr<sim::simulation> begun_with(std::uint64_t seed, const sim::options& limits) {
@@ -60,7 +60,8 @@ std::size_t sim_context::drop_queued() noexcept {
     return dropped;
 }
 
-/// Destroys all tasks and coroutines of the context. Called after the run has failed.
+/// Destroys all tasks and coroutines of the context. The simulation calls this function after the run has
+/// failed.
 void sim_context::end_early() noexcept {
     gate_.store(1, sys::relaxed);
     shut_down_services();
@@ -91,7 +92,7 @@ void sim_context::executor_type::report_unhandled(const char* type) const noexce
     try {
         throw;
     } catch (const sim::run_ended&) {
-        return; // the failure is recorded already
+        return; // The failure is already recorded.
     } catch (const std::exception& error) {
         (why += ": ") += error.what();
     } catch (...) {

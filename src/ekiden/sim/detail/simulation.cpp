@@ -20,7 +20,7 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 namespace {
 
 constexpr std::size_t most_depth = 16;
-// without an explorer, the text of a failure shows this number of steps
+// Without an explorer, the text of a failure shows this number of steps.
 constexpr std::size_t shown_steps = 40;
 constexpr std::uint32_t test_chain = 1; // the chain of the test itself; chain 0 is time
 constexpr std::uint32_t delays = 25;    // number of possible delays: none, 1 us, 2 us, 4 us, and so on
@@ -66,7 +66,7 @@ public:
 private:
     simulation& world_;
     sim_context* const outer_;
-    const hidden_scopes strands_; // hides the strands and lanes of the outer step
+    const hidden_scopes strands_; // Hides the strands and lanes of the outer step.
 };
 
 simulation::simulation(std::uint64_t seed, std::uint32_t expected, const options& chosen)
@@ -107,8 +107,8 @@ std::uint32_t simulation::chain_of(const task& given, task_order order, std::uin
     if (const coroutine_promise* const of = coroutine_promise::of(given)) {
         const environment& env = of->env();
         const bool begins = of->link == nullptr && of->line() == 0 && &env != &default_environment();
-        // The promise of a root coroutine contains the environment. Other coroutines have a copy of the
-        // environment, or refer to it.
+        // The promise of a root coroutine contains the environment. Other coroutines contain a copy of the
+        // environment, or a reference to the environment.
         if (env.chain == 0 && begins) const_cast<environment&>(env).chain = ++last_chain_; // NOLINT
         return env.chain != 0 ? env.chain : ++last_chain_;
     }
@@ -229,8 +229,8 @@ bool simulation::step(std::int64_t until) {
     settle();
     if (failure_.kind != verdict::none) return false;
     if (steps_ >= options_.max_steps || now_ns_ - epoch > options_.max_time.count()) {
-        // The reason must not contain numbers that differ between runs. Otherwise a smaller run would not
-        // count as the same failure.
+        // The reason must not contain numbers that differ between runs. Otherwise the shrinker would not
+        // recognize the same failure in a smaller run.
         fail(verdict::no_progress,
              "no end within " + std::to_string(options_.max_steps) + " steps and "
                  + time_text(options_.max_time.count()) + " of virtual time",
@@ -263,7 +263,7 @@ void simulation::jump(std::int64_t to) noexcept {
     is_ringing_ = false;
 }
 
-/// Runs a step. If the step throws, that is a failure.
+/// Runs a step. A step that throws an exception is a failure.
 template <class Step>
 void simulation::run_guarded(Step&& body, const char* who) {
     try {
@@ -282,7 +282,7 @@ void simulation::run_queued(std::size_t index) {
     queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(index));
     const current step{taken.where, taken.what->type(), taken.chain, coroutine_promise::of(*taken.what)};
     log(step_kind::task, step);
-    if (pulse_ != nullptr) { // Relaxed: another thread only displays these values.
+    if (pulse_ != nullptr) { // Relaxed is enough: the other thread only displays these values.
         pulse_->type.store(step.type, sys::relaxed);
         pulse_->steps.store(pulse_->steps.load(sys::relaxed) + 1, sys::relaxed);
     }
@@ -291,7 +291,7 @@ void simulation::run_queued(std::size_t index) {
     run_guarded([&] { taken.what->run(); }, "a handler");
 }
 
-/// May call an action of at_any_time(), if no step is running.
+/// If no step is running and the fault `ending` occurs, calls an action of at_any_time().
 void simulation::offer_ending() {
     if (endings_.empty() || depth_ != 0) return;
     for (std::size_t i = 0; i != endings_.size(); ++i) {
@@ -329,7 +329,7 @@ void simulation::point() {
         if (candidates_.empty() && next == never) return;
         chains_.insert(chains_.begin(), stack_.empty() ? test_chain : stack_.back().chain);
         const std::uint32_t picked = pick(next != never);
-        if (picked == 0) return; // the running step continues
+        if (picked == 0) return; // The running step continues.
         ++steps_;
         if (picked <= candidates_.size())
             run_queued(candidates_[picked - 1]);
@@ -344,7 +344,7 @@ bool simulation::wait_for(completion& awaited, const wait_limit* limit, bool hel
     if (!helps) blocked("a result");
     has_run_ = true;
     while (!awaited.is_ready()) {
-        if (limit != nullptr && limit->is_reached()) return false; // a step may have requested the stop
+        if (limit != nullptr && limit->is_reached()) return false; // A step may have requested the stop.
         std::int64_t until = never;
         if (limit != nullptr && limit->is_timed()) {
             const sys::clock::duration since_epoch = limit->deadline().time_since_epoch();
@@ -414,7 +414,7 @@ void simulation::throw_failure() {
 }
 
 void simulation::refuse(const char* why) {
-    if (failure_.kind != verdict::none) return; // a destructor that runs after the failure must not throw
+    if (failure_.kind != verdict::none) return; // A destructor that runs after the failure must not throw.
     fail(verdict::real, why);
     throw_failure();
 }
@@ -474,7 +474,7 @@ void simulation::tear_down() noexcept {
     for (std::size_t i = 0; i != contexts_.size(); ++i) contexts_[i]->end_early();
 }
 
-/// Checks for pending work. Called when no task can run any more.
+/// Checks for pending work. The simulation calls this function when no task can run any more.
 void simulation::check_rest() {
     bool waits = false;
     for (const sim_context* const c : contexts_) waits = waits || (!c->is_stopped() && c->work_ > 0);

@@ -49,7 +49,7 @@ struct pulse {
 };
 
 /// The exception that ends the handlers and the test after a failure. The simulation has recorded the failure
-/// before it throws. what() describes the failure.
+/// before it throws this exception. what() describes the failure.
 class run_ended : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -57,11 +57,11 @@ public:
 
 struct finding {
     verdict kind = verdict::none;
-    std::string why;     ///< The reason in one line. The reason is equal for all runs with the same bug.
+    std::string why;     ///< The reason of the failure. Two runs with the same bug have equal reasons.
     std::string details; ///< Further lines.
 };
 
-/// The role of the simulating thread while it runs tasks of a context, or the test itself.
+/// The role of the thread of a simulation, while the thread runs tasks of a context or the test itself.
 class sim_role final : public thread_role {
 public:
     sim_role(context_id context, simulation& world, bool helps) noexcept
@@ -92,8 +92,8 @@ public:
 
     void add(sim_context& fresh) { contexts_.push_back(&fresh); }
     void remove(sim_context& ended) noexcept;
-    /// Returns the number of a new line. Tasks on one line keep their order, because only the oldest of them
-    /// can run.
+    /// Returns the number of a new line. Tasks on one line keep their order, because only the oldest task on
+    /// the line can run.
     [[nodiscard]] std::uint32_t new_line() {
         line_chains_.push_back(++last_chain_);
         return static_cast<std::uint32_t>(line_chains_.size());
@@ -162,7 +162,7 @@ public:
     [[nodiscard]] std::size_t expect_once(std::string name);
     /// Records that the event has happened. Fails at the second call for the same event.
     void done_once(std::size_t number);
-    /// The destructor of an exactly_once calls this. It is a failure if the event has not happened.
+    /// The destructor of an exactly_once calls this function. It is a failure if the event has not happened.
     void drop_once(std::size_t number) noexcept;
 
     // ---- called by explore
@@ -175,12 +175,13 @@ public:
         return static_cast<std::uint32_t>(tape_.of(stream::schedule).size());
     }
     [[nodiscard]] const std::map<std::string, std::uint64_t>& marks() const noexcept { return reached_; }
-    /// Updates `shown` at each step from now on.
+    /// From now on, the simulation updates `shown` at each step.
     void beat(pulse& shown) noexcept { pulse_ = &shown; }
-    /// Sets the action that give_up() calls. After that call, the thread stays in give_up() forever. Without
-    /// an action, the simulation prints the failure and aborts the program.
+    /// Sets the action that give_up() calls. After the action has returned, the thread stays in give_up()
+    /// forever. Without an action, the simulation prints the failure and aborts the program.
     void on_give_up(std::function<void()> action) { on_give_up_ = std::move(action); }
-    /// Records that the test has returned. The actions of the test are not called after that.
+    /// Records that the test has returned. After this call, the simulation does not call the actions that the
+    /// test has passed to at_any_time().
     void end_test() noexcept {
         endings_.clear();
         has_test_ended_ = true;
@@ -196,7 +197,7 @@ private:
         task* what;
         sim_context* where;
         std::int64_t not_before;
-        std::uint32_t line; // 0 means that the task is on no line
+        std::uint32_t line; // 0 means that the task is on no line.
         std::uint32_t chain;
     };
     struct once {
@@ -238,7 +239,7 @@ private:
     [[nodiscard]] std::string failure_text() const;
     [[noreturn]] void end_program() const noexcept;
 
-    std::optional<seed_plan> plan_; // empty while the simulation replays a tape
+    std::optional<seed_plan> plan_; // is empty if the simulation replays a tape
     const tape played_;
     std::array<std::size_t, streams> played_up_to_{};
     tape tape_; // records the choices of this run
@@ -247,7 +248,7 @@ private:
     std::vector<sim_context*> contexts_;
     std::vector<queued> queued_; // oldest first
     std::vector<std::size_t> candidates_;
-    std::vector<std::uint32_t> chains_; // the chains of the candidates
+    std::vector<std::uint32_t> chains_; // the chain of each candidate
     std::vector<std::uint32_t> blocked_lines_;
     std::vector<std::uint32_t> line_chains_; // the chain of each line; the numbers of lines begin at 1
     std::uint32_t last_chain_ = 0;
@@ -266,14 +267,14 @@ private:
     std::map<std::string, std::uint64_t> reached_;
     timeline log_;
     finding failure_;
-    finding unwound_;           // holds the finding of fail_at_end() while an exception is in flight
+    finding unwound_;           // the finding of fail_at_end() while an exception is in flight
     int exceptions_at_end_ = 0; // number of exceptions in flight when fail_at_end() was called
     const int exceptions_at_begin_ = std::uncaught_exceptions();
-    bool is_failure_told_ = false; // whether run() or the test has thrown the failure
+    bool is_failure_told_ = false; // whether the test has received the failure as an exception
     std::function<void()> on_give_up_;
     pulse* pulse_ = nullptr;
 
-    sim_role role_; // the role of the thread while it runs the test itself
+    sim_role role_; // the role of the thread while the thread runs the test itself
     const role_scope scope_;
 };
 

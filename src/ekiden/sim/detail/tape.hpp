@@ -16,13 +16,13 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// The subject of a choice. Each subject has its own stream, so that a change in one stream does not shift
-/// the others.
+/// The subject of a choice: the schedule, a fault, or the data of the test. Each subject has a stream of its
+/// own, so that a change in one stream does not shift the choices in other streams.
 enum class stream : std::uint8_t { schedule, faults, data };
 inline constexpr std::size_t streams = 3;
 
-/// A choice of one of `range` values. The value 0 is always the dull choice: the oldest task, no fault, or no
-/// delay.
+/// A choice of one of `range` values. The value 0 is always the dull choice. The dull choices are the oldest
+/// task, no fault, and no delay.
 struct choice {
     std::uint32_t range = 1;
     std::uint32_t value = 0;
@@ -34,7 +34,8 @@ struct choice {
 /// The recorded choices of a run. All choices after the end of a tape are 0. If a value is outside its range,
 /// the replay uses the value modulo the range.
 struct tape {
-    /// The faults that are on. The tape has a choice for each place where such a fault may occur.
+    /// The kinds of faults that are on. The tape has a choice for each place where a fault of these kinds may
+    /// occur.
     fault_set faults;
     std::array<std::vector<choice>, streams> choices;
 
@@ -45,12 +46,13 @@ struct tape {
 
     /// Returns the number of choices that are not dull.
     [[nodiscard]] std::size_t weight() const noexcept;
-    /// Removes dull choices from the end of the tape. The meaning of the tape stays the same.
+    /// Removes dull choices from the end of the tape. This does not change the meaning of the tape.
     void trim() noexcept;
 
-    /// Returns the tape as one line without blanks. The text does not contain the ranges.
+    /// Returns the tape as one line without blanks. The text does not contain the ranges of the choices.
     [[nodiscard]] std::string text() const;
-    /// Parses a text that text() has returned. Throws std::invalid_argument if the text is not valid.
+    /// Returns the tape for a text that text() has returned. Throws std::invalid_argument if the text is not
+    /// valid.
     [[nodiscard]] static tape parse(std::string_view text);
 
     friend bool operator==(const tape&, const tape&) = default;

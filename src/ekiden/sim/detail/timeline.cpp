@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t longest_name = 90;
 
-/// Shortens a long name by removing its beginning, because the end of a name is more specific.
+/// Shortens a long name. Removes the beginning of the name, because the end of a name is more specific.
 std::string short_name(std::string_view type) {
     if (type.size() <= longest_name) return std::string(type);
     std::size_t first = type.size() - longest_name;

@@ -21,7 +21,7 @@ struct step {
     std::uint32_t chain; ///< The chain of a task.
     std::int64_t time;   ///< The time since the start of the simulation, in ns.
     const char* what;    ///< The type_description() of a task, or the name of a coroutine.
-    const char* file;    ///< The file of the coroutine's latest await. Null for a task.
+    const char* file;    ///< The file of the coroutine's latest await. The pointer is null for a task.
     std::uint32_t line;
     const char* where; ///< Name of the context.
     std::string text = {};
