@@ -81,7 +81,8 @@ void append_sample(std::string& to, std::string_view name, std::string_view suff
     for (const prometheus_label& one : with) append(one.name, one.value);
     if (!bound.empty()) append("le", bound);
     if (before == ',') line += '}';
-    to += line.append(" ").append(value).append("\n"); // one append, so that an exception leaves no partial line
+    to += line.append(" ").append(value).append(
+        "\n"); // one append, so that an exception leaves no partial line
 }
 
 } // namespace

@@ -66,8 +66,8 @@ private:
     std::uint32_t fair_from_ = 0; // From this choice on, the plan chooses at random. So no chain starves.
     std::vector<std::uint32_t> points_; // choice numbers at which a priority changes or a delay begins
     std::uint32_t jumps_ = 0;           // how many times in a row the plan has chosen time
-    unsigned time_permille_ = 0; // how often the scheduler `random` chooses time, per 1000 choices
-    bool time_is_low_ = true;    // whether time has the lowest priority, in the scheduler `priorities`
+    unsigned time_permille_ = 0;        // how often the scheduler `random` chooses time, per 1000 choices
+    bool time_is_low_ = true;           // whether time has the lowest priority, in the scheduler `priorities`
     std::vector<std::uint64_t> priorities_;
     std::uint64_t low_priorities_; // the next low priority, which is below all drawn priorities
     struct delay {
