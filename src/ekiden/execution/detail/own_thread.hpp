@@ -26,7 +26,7 @@ private:
     const char* const outer_;
 };
 
-/// Returns whether the context named `id` has started the calling thread. The result is also right in
+/// Returns whether the context named `id` has started the calling thread. The result is also correct in
 /// destructors of thread_local objects.
 [[nodiscard]] inline bool is_started_by(context_id id) noexcept { return thread_record::here().owner == id; }
 
