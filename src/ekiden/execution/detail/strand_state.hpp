@@ -44,7 +44,7 @@ public:
     /// Counts one handle less. Returns true if the caller must destroy the state, because no thread uses the
     /// state any more.
     [[nodiscard]] bool drop_handle() noexcept {
-        // [SN1] Both sides. Release: publishes what was done through this handle. Acquire: the last handle
+        // [SN1] both sides. Release: publishes what was done through this handle. Acquire: the last handle
         // sees what was done through the other handles.
         if (handles_.fetch_sub(1, sys::acq_rel) != 1) return false;
         return queue_.end() || EKIDEN_MUTANT(strand_ends_under_its_drain);

@@ -232,7 +232,7 @@ void shared_loop::sleep(unique_lock& lock, const loop_request& request) noexcept
     recycler::flush();
     bool is_chosen = true;
     {
-        const blocked_here waiting("work of a loop"); // if the thread works for another context, too
+        const blocked_here waiting("work of a loop"); // if the thread also works for another context
         const trace::detail::interval parked(trace::kind::parked, "parked", 0);
         if (until == sys::clock::time_point::max())
             self.parker.park();

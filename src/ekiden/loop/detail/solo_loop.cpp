@@ -16,8 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-// After 50 us of tasks, a busy thread runs events for at most 50 us. It does not poll more often, because one
-// poll of the system costs as much as ten small tasks.
+// After 50 us of tasks, a busy thread runs events for at most 50 us. The thread does not poll more often,
+// because one poll of the system costs as much as ten small tasks.
 constexpr std::uint64_t events_every_ns = 50'000;
 constexpr unsigned most_events = 64;
 
@@ -36,7 +36,8 @@ public:
         if (role_.outer() != nullptr)
             loop_.work_started(); // counts the task that has called this run()
         else
-            // Acquire: what the last thread inside run() has done is visible. Pairs with the release below.
+            // Acquire: sees what the last thread inside run() has done. Pairs with the release in the
+            // destructor.
             sys::expects(loop_.inside_.exchange(1, sys::acquire) == 0,
                          "two threads at once run a loop_context with the concurrency hint 1");
     }
@@ -284,8 +285,8 @@ bool solo_loop::rest(const loop_request& request) noexcept {
     if (!try_rest()) return false;
     recycler::flush();
     const sys::clock::time_point until = request.until(alarms_);
-    // Relaxed until get_up(). All changes of the word are read-modify-writes. So the last change acquires
-    // what all earlier changes have released.
+    // The accesses are relaxed until get_up(). All changes of the word are read-modify-writes. So the last
+    // change acquires what all earlier changes have released.
     std::uint32_t now = go_to_rest(asleep);
     while (!is_needed(now) && request.waits) {
         const blocked_here waiting("work of a loop"); // if the thread also works for another context
@@ -307,7 +308,7 @@ std::uint32_t solo_loop::go_to_rest(std::uint32_t how) noexcept {
 }
 
 /// Returns whether the thread, which has set asleep or outside, must not sleep. Stops the context if no work
-/// is outstanding. `now` is the value of the word. The call updates it.
+/// is outstanding. `now` is the value of the word, which the call updates.
 bool solo_loop::is_needed(std::uint32_t& now) noexcept {
     while ((now & (work | look | stopped)) == 0) {
         if (now >= one_work || pool_ != nullptr) return false;
