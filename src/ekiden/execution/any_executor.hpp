@@ -43,7 +43,7 @@ public:
     template <class E>
         requires(!std::same_as<E, any_executor>) && executor<E>
     any_executor(E inner)
-        : table_(&table_of<stored<E>>) { // NOLINT: implicit, as the executors' interface wants
+        : table_(&table_of<stored<E>>) { // NOLINT: implicit, like in the Networking TS
         ::new (place()) stored<E>(boxed(std::move(inner)));
     }
     any_executor(const any_executor& other) noexcept : table_(other.table_) {
@@ -111,8 +111,8 @@ private:
     /// Returns whether is_plain_executor is true for the type of the held executor. Returns false if no
     /// executor is held.
     [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
-    /// Exchanges the executors of two objects. Both objects must hold plain executors, which is not checked.
-    /// Not thread-safe, like assignment.
+    /// Exchanges the executors of two objects. Both objects must hold plain executors (see is_plain()). This
+    /// condition is not checked. Not thread-safe, like assignment.
     void swap_plain(any_executor& other) noexcept {
         std::swap(table_, other.table_);
         std::byte own[room]; // memcpy is used, because bytewise stores would defeat store forwarding

@@ -8,8 +8,8 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Runs the handler of `token` later, like post(), as a continuation of the calling task. Call defer() if the
-/// calling task is about to return. No other thread is woken for the handler. The handler runs after the
-/// tasks that are already queued.
+/// calling task is about to return. No other thread is woken for the handler before the calling task returns,
+/// sleeps or blocks. The handler runs after the tasks that are already queued.
 ///
 /// The associated executor of the handler runs the handler. If the handler has no associated executor, the
 /// system_executor runs it. The associated allocator of the handler supplies the memory for the call of

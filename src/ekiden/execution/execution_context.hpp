@@ -103,8 +103,8 @@ public:
         virtual void shutdown() noexcept {}
 
         /// Destroys the objects of the program that the service stores. The context calls clear() once,
-        /// before it destroys any service. At that time no task runs in the context, and the context accepts
-        /// no tasks.
+        /// before it destroys any service. When clear() is called, no task runs in the context, and the
+        /// context accepts no tasks.
         virtual void clear() noexcept {}
 
         execution_context& context_;
@@ -117,8 +117,8 @@ public:
     execution_context(const execution_context&) = delete;
     execution_context& operator=(const execution_context&) = delete;
 
-    /// Returns the name of the context. Every context of the process has a different name. The name of a
-    /// destroyed context is not used again.
+    /// Returns the identifier of the context. Every context of the process has a different identifier. The
+    /// identifier of a destroyed context is not used again.
     [[nodiscard]] context_id id() const noexcept { return id_; }
 
     /// Returns the service of type S of `context`. The first call creates the service. Throws std::bad_alloc,
@@ -199,7 +199,7 @@ private:
     /// See service::may_bring_events(). A context accepts at most one event source.
     [[nodiscard]] virtual bool reserve_source(const void*) noexcept { return false; }
     virtual void adopt(event_source&) noexcept {}
-    /// See service::hand_over(). By default, a context cannot accept the task, and abandons it.
+    /// See service::hand_over(). By default, a context abandons the task, because it cannot accept the task.
     [[nodiscard]] virtual bool take_over(task* refused) {
         refused->abandon();
         return false;

@@ -40,19 +40,19 @@ namespace ekiden::inline EKIDEN_ABI {
 /// same way as posts to the inner context.
 ///
 /// After a batch, a strand passes its remaining functions to the inner executor. If the inner executor throws
-/// an exception in this step, the current thread runs the remaining functions. This thread continues even
-/// while the inner context is paused. It stops if the inner context accepts no more tasks. If the inner
-/// executor throws during a post or a dispatch, all functions that were accepted earlier are abandoned. For
-/// each abandoned function, the strand reports the exception of the inner executor, as if the function had
-/// thrown it.
+/// an exception after a batch, the current thread runs the remaining functions. This thread continues even
+/// while the inner context is paused. This thread stops if the inner context accepts no more tasks. If the
+/// inner executor throws during a post or a dispatch, all functions that were accepted earlier are abandoned.
+/// For each abandoned function, the strand reports the exception of the inner executor, as if the function
+/// had thrown it.
 ///
 /// Thread safety: several threads may use one handle at the same time. Assignment and destruction need
 /// exclusive access to the handle.
 /// Ordering: everything that one function does happens before the next function of the strand begins.
 /// Lifetime: the last handle may be destroyed at any time, even inside a function of the strand. Functions
-/// that are still queued at that time run later. The inner context must outlive the handles and the queued
-/// functions. In the child of a fork(), a strand on a pool of the parent cannot be used. There, a post to the
-/// strand throws the same exception as a post to the pool.
+/// that are still queued when the last handle is destroyed run later. The inner context must outlive the
+/// handles and the queued functions. In the child of a fork(), a strand on a pool of the parent cannot be
+/// used. In the child, a post to the strand throws the same exception as a post to the pool.
 template <class Executor>
 class strand : public task_sink<strand<Executor>> {
 public:
@@ -177,8 +177,8 @@ private:
     state* state_;
 };
 
-/// The destructor of a strand only frees memory. So the value for a strand is the same as for its inner
-/// executor.
+/// The destructor of a strand only frees memory. So is_plain_executor has the same value for a strand as for
+/// its inner executor.
 template <class Executor>
 inline constexpr bool is_plain_executor<strand<Executor>> = is_plain_executor<Executor>;
 

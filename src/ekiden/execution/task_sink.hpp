@@ -1,4 +1,5 @@
-/// Implements post, dispatch, defer, submit and post_bulk for an executor that only accepts tasks.
+/// Implements post, dispatch, defer, submit and post_bulk for an executor that defines only how it accepts a
+/// task.
 ///
 /// Part: execution. Used by: programs that write executors, and the executors of pools, loops, strands and
 /// lanes.
@@ -24,7 +25,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Fails to compile, with a message, if `F` cannot be called without arguments.
+/// Causes a compile error with a message if `F` cannot be called without arguments.
 template <class F>
 constexpr void expect_callable_without_arguments() {
     static_assert(std::invocable<std::decay_t<F>&>,
@@ -57,9 +58,8 @@ template <class Sink>
 /// The base class of an executor of type `Sink`, which is a small handle that can be copied. `Sink` has these
 /// members, which must be public if a program defines `Sink`:
 ///   bool accept(task*, task_order) const
-///       Takes ownership of the task. Runs the task later, or abandons it.
-///       Returns false if accept() itself has abandoned the task.
-///       If accept() throws, it must also have abandoned the task.
+///       Takes ownership of the task. Runs the task later, or abandons it. Returns false if accept() itself
+///       has abandoned the task. If accept() throws, it must abandon the task first.
 ///   task* continue_with(task*) const
 ///       This member is optional. Throws whatever accept() throws.
 ///       If no task may run on the calling thread now, passes the task to accept() and returns null.

@@ -48,7 +48,8 @@ struct continued_call {
 /// The state of the result of a continuation. At first, the state is attached to `from` and waits for the
 /// result of `from`. Then the state is queued as a task. One reference to the state belongs to the wait, and
 /// later to the queue. A second reference to the state belongs to the future. While the state waits, it is in
-/// a list of its context. If the context ends before the result is set, the context cancels the state.
+/// a list of the context of the executor. If the context ends before the result is set, the context cancels
+/// the state.
 ///
 /// If one continuation of a chain is refused, all later continuations of the chain are refused. So flat_call
 /// queues and destroys the continuations in a loop, without recursion.

@@ -51,11 +51,11 @@ namespace ekiden::inline EKIDEN_ABI {
 /// fail in the same way as posts to the inner context.
 ///
 /// After a batch, the lanes ask the inner executor to run their remaining functions. If the inner executor
-/// throws an exception in this step, the current thread runs the remaining functions. This thread continues
-/// even while the inner context is paused. It stops if the inner context accepts no more tasks. If the inner
-/// executor throws during a post or a dispatch, the functions that other threads have posted meanwhile are
-/// abandoned. Each of these functions counts as dropped. For each of them, the lanes report the exception of
-/// the inner executor, as if the function had thrown it.
+/// throws an exception after a batch, the current thread runs the remaining functions. This thread continues
+/// even while the inner context is paused. This thread stops if the inner context accepts no more tasks. If
+/// the inner executor throws during a post or a dispatch, the functions that other threads have posted
+/// meanwhile are abandoned. Each of these functions counts as dropped. For each of them, the lanes report the
+/// exception of the inner executor, as if the function had thrown it.
 ///
 /// Capacities (see lanes_options) limit the number of waiting functions. Running functions do not count. With
 /// the policy `block`, a post queues its function at once. If there is no room, the post then waits until
@@ -108,8 +108,8 @@ public:
     /// there is no room, if the lane is being closed, or if the inner context accepts no more tasks. If
     /// post() returns false, it has destroyed its copy of `f`. Throws like task_sink::post(). If the lanes
     /// have a capacity and there is no memory for the lane, post() throws std::bad_alloc. If the lanes have
-    /// no capacity and there is no memory for the lane, `f` is dropped later. Then the inner context handles
-    /// a std::bad_alloc like an exception of `f`.
+    /// no capacity and there is no memory for the lane, `f` is dropped later. In this case, the inner context
+    /// handles a std::bad_alloc like an exception of `f`.
     template <class F>
     [[nodiscard]] bool post(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -208,7 +208,7 @@ public:
     /// Posts a function to a lane.
     template <class F>
     bool give(const Key& key, F&& f, const char* where, task_order order) {
-        if (takes_no_more()) [[unlikely]] // then the inner executor refuses the task
+        if (takes_no_more()) [[unlikely]] // in this case, the inner executor refuses the task
             return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
         const std::uint64_t hashed = hash(key);
         return enqueue(shard_of(hashed), make_keyed(key, hashed, std::forward<F>(f), where), order);
@@ -219,8 +219,8 @@ public:
         return give(key, owned_task(given), "post", order);
     }
 
-    /// Calls a function before it returns, if the function may run on this thread and the lane is idle.
-    /// Otherwise posts the function.
+    /// Calls a function at once if the function may run on this thread and the lane is idle. Otherwise posts
+    /// the function.
     template <class F>
     void dispatch(const Key& key, F&& f) {
         if (takes_no_more() || !calls_in_place(inner))

@@ -35,8 +35,8 @@ struct lanes_options {
     /// The number of shards, which is rounded up to a power of two. Each shard has one lock and a part of the
     /// keys. The value 0 means the number of usable processors, rounded down to a power of two.
     unsigned shards = 0;
-    /// On average, the lanes measure the delay of one of `delay_sampling` functions, which are chosen at
-    /// random. The value 0 means that no delay is measured.
+    /// The lanes measure the delays of a random sample of functions. On average, one of `delay_sampling`
+    /// functions is measured. The value 0 means that no delay is measured.
     unsigned delay_sampling = 16;
 };
 
@@ -44,8 +44,8 @@ struct lanes_options {
 /// other, and the lanes continue to run meanwhile.
 template <class Key>
 struct lanes_metrics {
-    /// True if keys are trivially copyable, so that the metrics contain keys. Otherwise the metrics contain
-    /// the hashes of keys, so that no key is kept alive.
+    /// True if keys are trivially copyable. In this case, the metrics contain keys. Otherwise the metrics
+    /// contain the hashes of keys, so that no key is kept alive.
     static constexpr bool keeps_keys = std::is_trivially_copyable_v<Key> && std::copyable<Key>;
     /// The time for which a function of a key has waited.
     struct delay {
@@ -57,12 +57,12 @@ struct lanes_metrics {
     std::size_t active = 0;   ///< number of lanes with a function that waits or runs now
     std::uint64_t posted = 0; ///< number of accepted functions
     std::uint64_t run = 0;    ///< Number of called functions, updated at the end of each batch.
-    /// The number of functions that were abandoned after they had been accepted. Reasons are lack of room or
-    /// memory, a call of close(), or an exception of the inner executor.
+    /// The number of functions that were abandoned after they had been accepted. A function is abandoned for
+    /// lack of room or memory, by close(), or because the inner executor has thrown an exception.
     std::uint64_t dropped = 0;
     std::uint64_t rejected = 0; ///< number of posts that were refused because the lane was full or closed
-    std::uint64_t beyond = 0;   ///< number of posts that exceeded a capacity because they must not wait
-    std::size_t memory = 0;     ///< bytes of tables, of lanes, and of up to 64 unused lanes per shard
+    std::uint64_t beyond = 0;   ///< number of posts that were not allowed to wait and exceeded a capacity
+    std::size_t memory = 0;     ///< number of bytes in tables, lanes, and up to 64 unused lanes per shard
     std::vector<delay> delays;  ///< the longest measured delays, at most one per key, longest first
 };
 

@@ -39,13 +39,13 @@ class shared_loop;
 /// restart() is called.
 ///
 /// A task that waits for a result blocks its thread. The thread runs no other tasks meanwhile. If the thread
-/// is also a worker of a pool, the pool treats the worker as blocked. A pool also treats its worker as
-/// blocked while run() waits for work on the worker.
+/// is also a worker of a pool, the pool treats the worker as blocked. A pool also treats a worker as blocked
+/// while the worker waits for work in run().
 ///
 /// In the child of a fork(), a context of the parent process accepts and runs no more tasks. In the child,
 /// post() and run() throw std::system_error(operation_not_permitted), and the destructor of such a context
-/// has no effect. A context that is constructed in the child works. A task may call fork() if the child
-/// process ends with exec or _exit. If the task returns in the child, the child ends with a message.
+/// has no effect. A context that is constructed in the child works normally. A task may call fork() if the
+/// child process ends with exec or _exit. If the task returns in the child, the child ends with a message.
 ///
 /// Thread safety: all members except the destructor may be called concurrently. However, if the concurrency
 /// hint is 1, only one thread at a time may call a variant of run() or poll().
@@ -56,8 +56,8 @@ public:
     static constexpr int many = std::numeric_limits<int>::max();
 
     /// Constructs a context. `concurrency_hint` is the number of threads that will run the context. With the
-    /// hint 1, only one thread at a time may run the context. A context with the hint 1 uses no lock. If a
-    /// second thread runs such a context at the same time, the program ends with a message. With a larger
+    /// hint 1, only one thread at a time may run the context. A context with the hint 1 uses no lock. If two
+    /// threads run a context with the hint 1 at the same time, the program ends with a message. With a larger
     /// hint, any number of threads may run the context. Throws std::bad_alloc, and std::invalid_argument if
     /// the hint is less than 1. In a simulation, the constructor reports a failure of the simulated run.
     explicit loop_context(int concurrency_hint = many);
@@ -75,10 +75,10 @@ public:
     /// Runs tasks until the context stops. The context stops when stop() is called or when no work is left.
     /// Returns the number of tasks that this call has run. A stopped context runs no tasks, even if tasks are
     /// posted later. After a stop, run() returns 0 until restart() is called. A debug build prints a warning
-    /// if the context has stopped for lack of work and has tasks again. If a task throws, run() throws the
-    /// same exception. An exception does not stop the context, and the next call of run() continues. A task
-    /// may call run() and all other functions of the context. A task that calls run() counts as work during
-    /// this call.
+    /// if run() is called after the context has stopped for lack of work and has got new tasks. If a task
+    /// throws, run() throws the same exception. An exception does not stop the context, and the next call of
+    /// run() continues. A task may call run() and all other functions of the context. A task that calls run()
+    /// counts as work during this call.
     std::size_t run();
     /// Runs tasks like run(), but at most one.
     std::size_t run_one();

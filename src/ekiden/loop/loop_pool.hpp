@@ -54,8 +54,8 @@ public:
     using executor_type = loop_context::executor_type;
 
     /// Starts the threads. Throws std::invalid_argument for an option that is not allowed. Throws
-    /// std::bad_alloc or std::system_error if the system does not provide memory or a thread. Before the
-    /// constructor throws, it ends the threads that it has started.
+    /// std::bad_alloc if there is no memory, and std::system_error if the system cannot start a thread.
+    /// Before the constructor throws, it ends the threads that it has started.
     explicit loop_pool(options chosen = {});
     /// Calls join(). The destructor must not run in a thread of the pool. A thread of the pool runs tasks,
     /// coroutines, destructors of coroutine frames and of thread_local objects, and `on_unhandled_exception`.

@@ -14,8 +14,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The limit of one batch. Reading the clock costs more than a short task. If the tasks are short, the batch
 /// reads the clock after tasks 1, 4, 16, 32 and 48. If the tasks are long, the batch reads the clock after
-/// each task. So a batch can exceed its time by one long task. If tasks become longer during a batch, the
-/// batch can exceed its time by up to 16 tasks.
+/// each task. So a batch can exceed its time limit by one long task. If tasks become longer during a batch,
+/// the batch can exceed its time limit by up to 16 tasks.
 class batch_limit {
 public:
     static constexpr std::uint32_t most_tasks = 64;

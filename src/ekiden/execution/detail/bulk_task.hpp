@@ -45,7 +45,7 @@ void call_all(const Sink& sink, F& f, std::size_t first, std::size_t last) noexc
     }
 }
 
-/// Returns whether the sink runs one function after the other.
+/// Returns whether the sink runs its functions one at a time.
 template <class Sink>
 [[nodiscard]] bool runs_one_at_a_time(const Sink& sink) noexcept {
     if constexpr (requires { sink.runs_one_at_a_time(); })
@@ -104,7 +104,7 @@ private:
         call_with(*f, first);
     }
 
-    /// Leaves `f` empty if the callable cannot be copied.
+    /// Copies the callable to `f`. Leaves `f` empty if the copy constructor throws.
     void copy_to(std::optional<F>& f) noexcept {
         try {
             f.emplace(std::as_const(f_));

@@ -1,5 +1,5 @@
-/// The list of the continuations of futures that will run on a context. When the context ends, it cancels the
-/// continuations whose results have not been set.
+/// Stores the continuations of futures that will run on a context when their results are set. When the
+/// context ends, it cancels the continuations whose results have not been set.
 ///
 /// Part: execution. Used by: future::then(). Private.
 ///
@@ -77,7 +77,7 @@ private:
     sys::cell<listed_continuation*> previous_{nullptr};
 };
 
-/// The lists of one context.
+/// The lists of the continuations of one context.
 class continuations final : public execution_context::service {
 public:
     explicit continuations(execution_context& owner) noexcept : service(owner) {}
@@ -101,7 +101,7 @@ private:
         sys::slow_lock lock;
         sys::cell<bool> is_closed{false};                   // under lock
         sys::cell<listed_continuation*> newest{nullptr};    // under lock
-        sys::atomic<std::size_t> present{0};                // continuations not done or canceled
+        sys::atomic<std::size_t> present{0};                // number of listed or begun continuations
         void unlink(listed_continuation& removed) noexcept; // under lock
         listed_continuation* cancel_all() noexcept;
     };

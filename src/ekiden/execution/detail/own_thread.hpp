@@ -1,5 +1,5 @@
-/// Detects that a context is destroyed by one of its own threads. The destructor would wait for this thread
-/// forever.
+/// Detects that a context is destroyed by one of its own threads. The destructor of such a context would wait
+/// for its own thread forever.
 ///
 /// Part: execution. Used by: pools, loops and loop pools. Private.
 #pragma once

@@ -33,7 +33,7 @@ private:
 struct lane;
 
 /// A thread that waits until a lane is idle, or until there is room for its post. The object is on the stack
-/// of the thread.
+/// of the waiting thread.
 struct lane_waiter {
     static constexpr std::uint32_t until_idle = ~std::uint32_t{0};
 
@@ -73,8 +73,8 @@ public:
 
     /// Counts one more task if there is room for the task. Returns whether there was room.
     [[nodiscard]] bool try_enter() noexcept;
-    /// Counts one more task, even if there is no room for the task. Without room, adds `waiting` to the list,
-    /// unless `waiting` is null. Returns whether `waiting` has been added.
+    /// Counts one more task, even if there is no room for the task. If there is no room and `waiting` is not
+    /// null, adds `waiting` to the list. Returns whether `waiting` has been added.
     bool enter(lane_waiter* waiting) noexcept;
     /// Subtracts `count` from the number of tasks. Waiters for which there is room now are moved to
     /// `released`.

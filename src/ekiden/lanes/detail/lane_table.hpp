@@ -72,7 +72,7 @@ private:
     void merge() noexcept;
 
     std::size_t size_ = 0;
-    std::size_t mask_ = fewest_buckets - 1; // selects the bits of a hash that number the bucket
+    std::size_t mask_ = fewest_buckets - 1; // selects the bits of a hash that are the bucket number
     std::vector<lane*> buckets_;
 };
 

@@ -1,5 +1,5 @@
-/// The part of lanes that does not depend on the types of key and executor. It consists of the shards of
-/// active lanes, and of the drains that run the lanes. The page execution/detail/strand.md explains and
+/// The part of lanes that does not depend on the types of key and executor. This part consists of the shards
+/// of active lanes, and of the drains that run the lanes. The page execution/detail/strand.md explains and
 /// proves the protocol.
 ///
 /// Part: lanes. Used by: lanes.
@@ -40,7 +40,7 @@ struct keyed_task : task {
     std::uint32_t when = 0; // the result of lanes_state::time() at the post; 0 if no delay is measured
 };
 
-/// The lanes of a part of the keys. A shard is also a task, which is called its drain. The drain runs the
+/// The lanes for a part of the keys. A shard is also a task, which is called its drain. The drain runs the
 /// lanes that are ready. While the inbox is idle, the drain is not queued, and no thread runs the drain or is
 /// about to queue it.
 struct alignas(sys::isolation) lane_shard final : task {
@@ -103,7 +103,7 @@ public:
     /// Moves all tasks that were pushed before this call from the inbox to their lanes. The caller must own
     /// the lock, and must release the lock with unlock().
     void sort_all(lane_shard& s) noexcept;
-    /// Releases the lock. Then abandons, completes or destroys the objects in `left`.
+    /// Releases the lock. Then abandons the tasks, completes the waiters and destroys the lanes in `left`.
     static void unlock(lock& guard, lane_shard& s) noexcept {
         if (s.left.empty()) [[likely]]
             guard.unlock();
@@ -143,13 +143,13 @@ protected:
         lane* (*lane_of)(lane_shard&, keyed_task&) noexcept;
         /// Destroys a lane and its key.
         void (*end_lane)(lane&) noexcept;
-        /// True if keys have a trivial destructor. If it is true, a shard keeps the memory of some erased
+        /// True if keys have a trivial destructor. In this case, a shard keeps the memory of some erased
         /// lanes for new lanes.
         bool keeps_entries;
         /// Reports the current exception as an exception of a function of the lanes.
         void (*report)(lanes_state&) noexcept;
-        /// Records how long a function has waited. The calling thread runs the lane, and does not own the
-        /// lock.
+        /// Records how long a function has waited. The caller must be the thread that runs the lane, and must
+        /// not own the lock.
         void (*note_delay)(lanes_state&, const lane&, std::uint64_t ns) noexcept;
         void (*end)(lanes_state&) noexcept;
     };
@@ -161,8 +161,8 @@ protected:
     /// Returns whether the inner context accepts no more tasks.
     [[nodiscard]] bool takes_no_more() const noexcept { return inner_.refuses_tasks(); }
 
-    /// Calls `use(shard)` for each shard under the lock of the shard, after all tasks of the inbox have been
-    /// sorted.
+    /// For each shard, acquires the lock, moves the tasks of the inbox to their lanes, and calls
+    /// `use(shard)`.
     template <class Use>
     void use_shards(Use&& use) {
         for (std::size_t n = 0; n <= shard_mask_; ++n) {
@@ -215,7 +215,7 @@ private:
     void tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept;
     void erase(lane_shard& s, lane& here) noexcept;
 
-    /// Returns the time in units of 1024 ns, never 0.
+    /// Returns the time in units of 1024 ns. The result is never 0.
     [[nodiscard]] static std::uint32_t time() noexcept {
         return static_cast<std::uint32_t>(now_here_ns() >> 10) | 1U;
     }

@@ -48,7 +48,7 @@ private:
 
     sys::slow_lock lock_; // guards the delays
     std::vector<Delay> kept_;
-    sys::atomic<std::uint64_t> too_short_{0}; // delays that are not longer than this are not stored
+    sys::atomic<std::uint64_t> too_short_{0}; // only delays that are longer than this are stored
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

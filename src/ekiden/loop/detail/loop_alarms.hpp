@@ -38,7 +38,7 @@ public:
         return when != sys::clock::time_point::max() && when - margin <= sys::clock::now();
     }
 
-    /// Returns whether the next alarm is due so soon that a thread must not spin for work before it.
+    /// Returns whether the next alarm is due so soon that a thread should not spin for work.
     [[nodiscard]] bool is_near() const noexcept { return is_due(std::chrono::nanoseconds(2 * sys::spin_ns)); }
 
     /// Fires the alarms if the next alarm is due. Returns whether an alarm was due.

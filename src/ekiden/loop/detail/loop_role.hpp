@@ -44,9 +44,9 @@ struct loop_request {
     }
 };
 
-/// The role of a thread inside run() of a loop. A task that waits for a result blocks its thread, because
-/// only run() runs tasks of a loop. If a task of another context has called run(), the role tells this other
-/// context when the thread blocks.
+/// The role of a thread inside run() of a loop. A task that waits for a result blocks its thread, because no
+/// other task of the loop runs inside a wait. If a task of another context has called run(), the role tells
+/// this other context when the thread blocks.
 class loop_role : public thread_role {
 public:
     explicit loop_role(context_id context) noexcept

@@ -84,8 +84,8 @@ public:
     /// Makes the loop quiet forever, so the pool does not count the loop any more. The thread that has run
     /// the loop calls leave_pool() when it will not run the loop again.
     void leave_pool() noexcept;
-    /// Returns the type of the current or last task or event. Only the thread inside run() may call
-    /// running_type().
+    /// Returns the type of the task or event that runs now or has run last. Only the thread inside run() may
+    /// call running_type().
     [[nodiscard]] task::function running_type() const noexcept { return running_type_; }
 
 private:
@@ -134,7 +134,7 @@ private:
     std::size_t run_source(event_source& source, std::size_t most, event_wait* wait);
     void run_events(const loop_request& request, std::size_t& count);
 
-    /// Returns whether the loop must not stop although no task is queued.
+    /// Returns whether the loop must continue to run although no task is queued.
     [[nodiscard]] bool has_work_elsewhere() const noexcept {
         return pool_ != nullptr || word_.load(sys::relaxed) >= one_work;
     }
