@@ -15,8 +15,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Associates an allocator with an object of type T. `type` is the type of the allocator, and get(t, a)
 /// returns the allocator. If T has a member `allocator_type`, get(t, a) returns t.get_allocator(). If T has
-/// no such member, get(t, a) returns `a`. If the allocator is a std::allocator, the library reuses memory of
-/// earlier tasks instead.
+/// no such member, get(t, a) returns `a`. If the allocator is a std::allocator, the library does not call it,
+/// but reuses memory of earlier tasks.
 template <class T, class Allocator = std::allocator<void>>
 struct associated_allocator {
     using type = Allocator;

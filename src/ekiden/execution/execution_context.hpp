@@ -39,8 +39,7 @@ class event_source;
 /// The base class of contexts. A context ends its services in three steps. Each step handles the newest
 /// service first:
 ///   1. The context shuts the services down. The threads of the context still exist, but they run no tasks.
-///   2. After its threads have ended, the context clears the services. Each service destroys the objects of
-///      the program that it owns.
+///   2. After its threads have ended, the context clears the services, which destroy objects of the program.
 ///   3. After all services have been cleared, the context destroys the services.
 /// For example, a service may own coroutine frames of the program. The destructor of a coroutine frame may
 /// use every service.
@@ -84,9 +83,9 @@ public:
         void bring_events(event_source& source) noexcept { context_.adopt(source); }
 
         /// Passes a task to the context after an executor has refused the task. The executor that has refused
-        /// the task may itself belong to this context. An example is a full lane. The context runs the task
-        /// later and returns true, or abandons the task and returns false. If hand_over() throws, the task
-        /// has been abandoned. Any thread may call hand_over().
+        /// the task may itself belong to this context, like a full lane on this context. The context runs the
+        /// task later and returns true, or abandons the task and returns false. If hand_over() throws, the
+        /// task has been abandoned. Any thread may call hand_over().
         bool hand_over(task* refused) { return context_.take_over(refused); }
 
     private:

@@ -77,7 +77,8 @@ template <class Sink>
 /// the Networking TS (N4771, 13.2.2).
 ///
 /// The argument `allocator` supplies the memory for the callable. This memory is freed before the callable is
-/// called. If `allocator` is a std::allocator, the library reuses memory of earlier tasks instead.
+/// called. If `allocator` is a std::allocator, the library does not call it, but reuses memory of earlier
+/// tasks.
 ///
 /// Thread safety: all functions are thread-safe if the functions of `Sink` are thread-safe.
 template <class Sink>

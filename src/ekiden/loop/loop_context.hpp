@@ -85,8 +85,8 @@ public:
 
     /// Runs tasks like run(), but returns when `limit` is reached. A running task is not interrupted when the
     /// limit is reached. A deadline does not stop the context. A stop request calls stop(), so run() returns
-    /// in every thread, and the context runs no tasks before restart(). If the stop was requested before the
-    /// call, the call has the same effect.
+    /// in every thread, and the context runs no tasks before restart(). A stop request before the call has
+    /// the same effect as a stop request during the call.
     std::size_t run(const wait_limit& limit);
     /// Runs tasks like run(limit), where the limit is a stop request. The stop request calls stop().
     std::size_t run(std::stop_token token) { return run(wait_limit(std::move(token))); }

@@ -32,10 +32,11 @@ public:
         return queue_.push(given);
     }
 
-    /// Tries to make an idle strand busy, so that the caller can call one function that is not in a task. The
-    /// caller must be a thread of the inner context. If begin_in_passing() returns true, the strand was idle,
-    /// and the caller owns the drain. The caller must then call one function inside a serial_scope of this
-    /// strand, and then call leave_in_passing(). Any thread with a handle may call begin_in_passing().
+    /// Tries to make an idle strand busy, so that the caller can call one function that is not part of a
+    /// task. The caller must be a thread of the inner context. If begin_in_passing() returns true, the strand
+    /// was idle, and the caller owns the drain. The caller must then call one function inside a serial_scope
+    /// of this strand, and then call leave_in_passing(). Any thread with a handle may call
+    /// begin_in_passing().
     [[nodiscard]] bool begin_in_passing() noexcept { return queue_.try_begin(); }
 
     /// Counts one more handle. The caller must have a handle.

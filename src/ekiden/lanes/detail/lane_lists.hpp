@@ -37,7 +37,7 @@ struct lane;
 struct lane_waiter {
     static constexpr std::uint32_t until_idle = ~std::uint32_t{0};
 
-    const lane* where = nullptr; ///< The lane, or null if the wait is for the capacity of all lanes.
+    const lane* where = nullptr; ///< The lane; null if the thread waits for room in all lanes together.
     /// The number of tasks that must be dequeued or dropped before this thread continues. `until_idle` means
     /// that the lane must become idle.
     std::uint32_t ahead = until_idle;

@@ -19,7 +19,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// its own lane also acquires the lock often. With a spin_mutex alone, a thread that often acquires the lock
 /// would nearly always find the lock free, and the other threads would nearly always find the lock held.
 /// Therefore the lock counts the threads that have waited longer than a locked section usually lasts. While
-/// the count is not zero, each other thread yields once before it acquires the lock.
+/// the count is not zero, every other thread yields once before it acquires the lock.
 class lane_lock {
 public:
     void lock() noexcept {

@@ -68,7 +68,7 @@ struct alignas(sys::isolation) lane_shard final : task {
     lane* first_ready = nullptr;
     lane* last_ready = nullptr; // undefined if no lane is ready
     lane_table table;
-    lane* unused = nullptr; // unused lanes, which are reused for new lanes, linked by lane::chain
+    lane* unused = nullptr; // a list of lanes that are reused for new keys, linked by lane::chain
     std::uint32_t unused_count = 0;
     std::uint64_t posted = 0;
     std::uint64_t run = 0;
@@ -92,7 +92,7 @@ public:
     }
 
     /// Takes ownership of a task. Returns false if the task was refused and abandoned. Throws whatever the
-    /// inner executor throws, and std::bad_alloc. If it throws, the task has been abandoned.
+    /// inner executor throws, and std::bad_alloc. If enqueue() throws, the task has been abandoned.
     bool enqueue(lane_shard& s, keyed_task* given, task_order order);
 
     /// If the lane of the task is idle, runs the task and returns true. Throws whatever the task throws. If
