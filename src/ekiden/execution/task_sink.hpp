@@ -58,8 +58,9 @@ template <class Sink>
 /// The base class of an executor of type `Sink`, which is a small handle that can be copied. `Sink` has these
 /// members, which must be public if a program defines `Sink`:
 ///   bool accept(task*, task_order) const
-///       Takes ownership of the task. Runs the task later, or abandons it. Returns false if accept() itself
-///       has abandoned the task. If accept() throws, it must abandon the task first.
+///       Takes ownership of the task. Runs the task later, or abandons it.
+///       Returns false if accept() itself has abandoned the task.
+///       If accept() throws, it must abandon the task first.
 ///   task* continue_with(task*) const
 ///       This member is optional. Throws whatever accept() throws.
 ///       If no task may run on the calling thread now, passes the task to accept() and returns null.

@@ -31,9 +31,9 @@ std::size_t shard_count_of(const lanes_options& options) {
                              "0 (one per usable processor) to " + std::to_string(most_shards));
     }
     if (options.shards != 0) return std::bit_ceil(options.shards);
-    if (simulation_here() != nullptr) return 4; // so every machine has the same number
-    // Two threads that run lanes of one shard delay each other. A shard without a thread of its own makes the
-    // batches of the other shards short.
+    if (simulation_here() != nullptr) return 4; // the same number of shards on every machine
+    // With fewer shards than threads, threads that run lanes of one shard would delay each other. With more
+    // shards than threads, the batches would be shorter.
     return std::bit_floor(std::min(sys::usable_concurrency(), most_shards));
 }
 

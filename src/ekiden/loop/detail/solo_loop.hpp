@@ -116,7 +116,7 @@ private:
     void ring(std::uint32_t why) noexcept;
     void rouse(std::uint32_t before, bool calls) noexcept;
 
-    // Only the thread inside run() calls these functions.
+    // Only the thread inside run() may call these functions.
     [[nodiscard]] task* take() noexcept {
         if (task* const found = own_.take()) return found;
         return queue_.take();
