@@ -83,9 +83,9 @@ public:
         void bring_events(event_source& source) noexcept { context_.adopt(source); }
 
         /// Passes a task to the context after an executor has refused the task. The executor that has refused
-        /// the task may itself belong to this context, like a full lane on this context. The context runs the
-        /// task later and returns true, or abandons the task and returns false. If hand_over() throws, the
-        /// task has been abandoned. Any thread may call hand_over().
+        /// the task may itself belong to this context. An example is a full lane whose inner context is this
+        /// context. The context runs the task later and returns true, or abandons the task and returns false.
+        /// If hand_over() throws, the task has been abandoned. Any thread may call hand_over().
         bool hand_over(task* refused) { return context_.take_over(refused); }
 
     private:

@@ -68,7 +68,7 @@ public:
 
     // ---- for a loop that several threads run
 
-    bool runs_task = false;           ///< false if the thread is between two tasks
+    bool runs_task = false;           ///< true while this thread runs a task of the loop
     unsigned deferred = 0;            ///< number of tasks that this thread has posted without a wake-up
     task::function running = nullptr; ///< the type of the running task
 
