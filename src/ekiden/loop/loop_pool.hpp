@@ -94,8 +94,8 @@ public:
     /// wait always stays in the queue.
     ///
     /// If a single loop was stopped through its context, the thread of that loop has ended. Tasks and
-    /// outstanding work of a stopped loop do not delay join(). If join() is called while another call of
-    /// join() runs, the second call waits for the first call, and then does nothing. Throws
+    /// outstanding work of a stopped loop do not delay join(). If join() is called twice, the second call
+    /// waits until the first call has returned, and then does nothing. Throws
     /// std::system_error(resource_deadlock_would_occur) in a thread of the pool.
     void join();
     /// Joins like join(), but gives up when `limit` is reached. Returns whether the threads have been joined.

@@ -32,7 +32,7 @@ public:
     void unlock() noexcept { lock_.unlock(); }
 
 private:
-    static constexpr std::uint64_t spin_ns = 2'000; // longer than a locked section takes, but shorter than a sleep
+    static constexpr std::uint64_t spin_ns = 2'000; // longer than a locked section, shorter than a sleep
 
     sys::slow_lock lock_;
 };
