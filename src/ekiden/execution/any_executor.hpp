@@ -28,8 +28,8 @@ class coroutine_promise;
 /// An object that holds a copy of an executor of any type, or no executor. An executor of up to two words is
 /// stored inside the object. Most executors of this library fit into two words. A larger executor is stored
 /// in memory that all copies share. A post through an any_executor costs one more indirect call, and no
-/// allocation. All functions require that the object holds an executor, except the special member functions,
-/// the comparisons, has_target(), target() and operator bool.
+/// allocation. The special member functions, the comparisons, has_target(), target() and operator bool may be
+/// used if the object holds no executor. All other functions require an executor.
 ///
 /// Thread safety: several threads may use one object at the same time. Assignment and destruction need
 /// exclusive access to the object.
@@ -43,7 +43,7 @@ public:
     template <class E>
         requires(!std::same_as<E, any_executor>) && executor<E>
     any_executor(E inner)
-        : table_(&table_of<stored<E>>) { // NOLINT: implicit, as the executors' interface wants
+        : table_(&table_of<stored<E>>) { // NOLINT: implicit, like in the Networking TS
         ::new (place()) stored<E>(boxed(std::move(inner)));
     }
     any_executor(const any_executor& other) noexcept : table_(other.table_) {
@@ -74,8 +74,8 @@ public:
     /// Returns whether this object holds an executor.
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
     /// Returns whether both objects hold equal executors of the same type, or both hold no executor. The
-    /// operator is a member, so overload resolution does not consider the operator for a strand<any_executor>
-    /// or for a pointer to lanes.
+    /// operator is a member function. Therefore overload resolution does not consider it for a comparison of
+    /// two strand<any_executor>, or of two pointers to lanes.
     [[nodiscard]] bool operator==(const any_executor& other) const noexcept {
         return table_ == other.table_ && (table_ == nullptr || table_->equal(place(), other.place()));
     }
@@ -111,11 +111,11 @@ private:
     /// Returns whether is_plain_executor is true for the type of the held executor. Returns false if no
     /// executor is held.
     [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
-    /// Exchanges the executors of two objects. Both objects must hold plain executors, which is not checked.
-    /// Not thread-safe, like assignment.
+    /// Exchanges the executors of two objects. Both objects must hold plain executors (see is_plain()). This
+    /// condition is not checked. Not thread-safe, like assignment.
     void swap_plain(any_executor& other) noexcept {
         std::swap(table_, other.table_);
-        std::byte own[room]; // one memcpy, because bytewise stores defeat store forwarding
+        std::byte own[room]; // memcpy is used, because bytewise stores would defeat store forwarding
         std::memcpy(own, place_, room);
         std::memcpy(place_, other.place_, room);
         std::memcpy(other.place_, own, room);

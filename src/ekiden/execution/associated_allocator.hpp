@@ -1,8 +1,9 @@
 /// The allocator of a handler, which supplies the memory for the handler until the handler is called.
 ///
-/// Part: execution. Used by: programs that write handlers, operations that call a handler when they complete.
-/// This is a customization point: give a type the members `allocator_type` and get_allocator(), or specialize
-/// the template. Modeled on N4771, 13.5 and 13.6.
+/// Part: execution. Used by: programs that write handlers, and operations that call handlers. A type is
+/// associated with an allocator if it has the members `allocator_type` and get_allocator(), or if the program
+/// specializes the template associated_allocator for the type. Modeled on sections 13.5 and 13.6 of the
+/// Networking TS (N4771).
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -14,8 +15,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Associates an allocator with an object of type T. `type` is the type of the allocator, and get(t, a)
 /// returns the allocator. If T has a member `allocator_type`, get(t, a) returns t.get_allocator(). If T has
-/// no such member, get(t, a) returns `a`. If the allocator is a std::allocator, the library uses its own
-/// memory for tasks.
+/// no such member, get(t, a) returns `a`. If the allocator is a std::allocator, the library does not call it,
+/// but reuses memory of earlier tasks.
 template <class T, class Allocator = std::allocator<void>>
 struct associated_allocator {
     using type = Allocator;
@@ -36,7 +37,7 @@ struct associated_allocator<T, Allocator> {
 template <class T, class Allocator>
 struct associated_allocator<std::reference_wrapper<T>, Allocator> : associated_allocator<T, Allocator> {};
 
-/// The type of the allocator that is associated with a T.
+/// The type of the allocator that is associated with an object of type T.
 template <class T, class Allocator = std::allocator<void>>
 using associated_allocator_t = typename associated_allocator<T, Allocator>::type;
 
@@ -57,7 +58,7 @@ struct associated_allocator_function {
 } // namespace detail
 
 /// `get_associated_allocator(t)` returns the allocator that is associated with `t`.
-/// `get_associated_allocator(t, a)` returns `a` if `t` has no allocator of its own. This name stands for a
+/// `get_associated_allocator(t, a)` returns `a` if `t` has no allocator of its own. The name denotes a
 /// function object, like get_associated_executor.
 inline constexpr detail::associated_allocator_function get_associated_allocator{};
 

@@ -1,8 +1,9 @@
 /// The executor on which a handler runs.
 ///
-/// Part: execution. Used by: programs that write handlers, operations that call a handler when they complete.
-/// This is a customization point: give a type the members `executor_type` and get_executor(), or specialize
-/// the template. Modeled on N4771, 13.12 and 13.13.
+/// Part: execution. Used by: programs that write handlers, and operations that call handlers. A type is
+/// associated with an executor if it has the members `executor_type` and get_executor(), or if the program
+/// specializes the template associated_executor for the type. Modeled on sections 13.12 and 13.13 of the
+/// Networking TS (N4771).
 #pragma once
 
 #include <ekiden/execution/executor.hpp>
@@ -37,7 +38,7 @@ struct associated_executor<T, Executor> {
 template <class T, class Executor>
 struct associated_executor<std::reference_wrapper<T>, Executor> : associated_executor<T, Executor> {};
 
-/// The type of the executor that is associated with a T.
+/// The type of the executor that is associated with an object of type T.
 template <class T, class Executor = system_executor>
 using associated_executor_t = typename associated_executor<T, Executor>::type;
 
@@ -62,8 +63,8 @@ struct associated_executor_function {
 
 /// `get_associated_executor(t)` returns the executor that is associated with `t`. If `t` has no executor of
 /// its own, `get_associated_executor(t, e)` returns `e`, or the executor of `e` if `e` is a context. The
-/// result may be a reference to a part of `t`, or to `e`. This name stands for a function object. So
-/// argument-dependent lookup does not find the name for an unqualified call in another library, such as Asio.
+/// result may be a reference to a part of `t`, or to `e`. The name denotes a function object. So an
+/// unqualified call in another library, such as Asio, does not find this name by argument-dependent lookup.
 inline constexpr detail::associated_executor_function get_associated_executor{};
 
 } // namespace ekiden::inline EKIDEN_ABI

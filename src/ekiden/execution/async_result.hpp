@@ -2,8 +2,8 @@
 /// operation has completed.
 ///
 /// Part: execution. Used by: programs that write tokens, asynchronous operations, and tokens such as
-/// use_future. Modeled on N4771, 13.3 and 13.4, in the later form of Asio. In this form, the token starts the
-/// operation.
+/// use_future. Modeled on sections 13.3 and 13.4 of the Networking TS (N4771), in the later form that Asio
+/// uses. In this form, the token starts the operation.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -29,8 +29,8 @@ inline constexpr bool handles<Handler, R(Args...)> = std::invocable<Handler&, Ar
 ///
 /// initiate() calls `initiation(handler, args...)` at most once, before initiate() returns or later.
 /// `handler` must be movable. The operation calls `handler` once with the arguments of the signature, or
-/// destroys it without a call. The operation returns the result of initiate(). The primary template is for
-/// tokens that are handlers.
+/// destroys it without a call. The operation returns the result of initiate(). The primary template is used
+/// if the token itself is the handler.
 template <class Token, class Signature>
 class async_result {
 public:

@@ -1,6 +1,6 @@
 /// A handler or a completion token, together with the allocator that supplies memory for the handler.
 ///
-/// Part: execution. Used by: programs. Modeled on bind_allocator of Asio.
+/// Part: execution. Used by: programs. Modeled on the function bind_allocator() of Asio.
 #pragma once
 
 #include <ekiden/execution/associated_allocator.hpp>
@@ -13,9 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An object of type T with an associated allocator. A call of the binder directly calls this object. If
-/// binders are nested, the allocator of the outermost binder is used. The binder keeps the associated
-/// executor of the object.
+/// An object of type T with an associated allocator. A call of the binder calls the object of type T. If
+/// binders are nested, the allocator of the outermost binder is used. The binder has the same associated
+/// executor as the object of type T.
 template <class T, class Allocator>
 class allocator_binder : public detail::binder<T, Allocator> {
 public:
@@ -26,7 +26,7 @@ public:
     [[nodiscard]] Allocator get_allocator() const noexcept { return this->bound(); }
 };
 
-/// Returns a binder of `target` and the allocator `memory`.
+/// Returns a binder that associates the allocator `memory` with `target`.
 template <class Allocator, class T>
 [[nodiscard]] allocator_binder<std::decay_t<T>, Allocator> bind_allocator(const Allocator& memory,
                                                                           T&& target) {

@@ -1,6 +1,6 @@
 /// A handler or a completion token, together with the executor on which the handler runs.
 ///
-/// Part: execution. Used by: programs. Modeled on N4771, 13.14 and 13.15.
+/// Part: execution. Used by: programs. Modeled on sections 13.14 and 13.15 of the Networking TS (N4771).
 #pragma once
 
 #include <ekiden/execution/associated_allocator.hpp>
@@ -14,9 +14,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An object of type T with an associated executor. A call of the binder directly calls this object. If
-/// binders are nested, the executor of the outermost binder is used. The binder keeps the associated
-/// allocator of the object.
+/// An object of type T with an associated executor. A call of the binder calls the object of type T. If
+/// binders are nested, the executor of the outermost binder is used. The binder has the same associated
+/// allocator as the object of type T.
 template <class T, class Executor>
 class executor_binder : public detail::binder<T, Executor> {
     static_assert(executor<Executor>);
@@ -29,7 +29,8 @@ public:
     [[nodiscard]] const Executor& get_executor() const noexcept { return this->bound(); }
 };
 
-/// Returns a binder of `target` and the executor `where`, or of `target` and the executor of `context`.
+/// Returns a binder that associates an executor with `target`. The executor is `where`, or the executor of
+/// `context`.
 template <executor Executor, class T>
 [[nodiscard]] executor_binder<std::decay_t<T>, Executor> bind_executor(const Executor& where, T&& target) {
     return {where, std::forward<T>(target)};

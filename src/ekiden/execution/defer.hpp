@@ -1,6 +1,6 @@
 /// Passes a continuation to an executor.
 ///
-/// Part: execution. Used by: programs. Modeled on N4771, 13.23.
+/// Part: execution. Used by: programs. Modeled on section 13.23 of the Networking TS (N4771).
 #pragma once
 
 #include <ekiden/execution/detail/initiate.hpp>
@@ -8,14 +8,14 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Runs the handler of `token` later, like post(), as a continuation of the calling task. Call defer() if the
-/// calling task is about to return. No other thread is woken for the handler. The handler runs after the
-/// tasks that are already queued.
+/// calling task is about to return. No other thread is woken for the handler before the calling task returns,
+/// sleeps or blocks. The handler runs after the tasks that are already queued.
 ///
 /// The associated executor of the handler runs the handler. If the handler has no associated executor, the
-/// system_executor runs it. The associated allocator of the handler supplies memory, which is freed before
-/// the handler is called. Returns the result that `token` determines, such as a future. Throws whatever
-/// defer() of the executor throws. If defer() throws, the executor has not accepted the handler. A context
-/// that accepts no more tasks destroys the handler.
+/// system_executor runs it. The associated allocator of the handler supplies the memory for the call of
+/// defer(). This memory is freed before the handler is called. Returns the result that `token` determines,
+/// such as a future. Throws whatever defer() of the executor throws. If defer() throws, the executor has not
+/// accepted the handler. A context that accepts no more tasks destroys the handler.
 template <class Token>
     requires(!executor<std::decay_t<Token>> && !std::derived_from<std::decay_t<Token>, execution_context>)
 decltype(auto) defer(Token&& token) {

@@ -1,6 +1,6 @@
 /// The completion token with which an operation starts later.
 ///
-/// Part: execution. Used by: programs. Modeled on deferred of Asio.
+/// Part: execution. Used by: programs. Modeled on the `deferred` token of Asio.
 #pragma once
 
 #include <ekiden/execution/async_result.hpp>
@@ -21,7 +21,7 @@ inline constexpr deferred_t deferred{};
 
 /// An operation that has not started, with all of its arguments except the token. A call with a token starts
 /// the operation and returns the result that the token determines. A call on an lvalue copies the arguments.
-/// An operation whose object is never called does not start.
+/// If the object is never called, the operation does not start.
 template <class Signature, class Initiation, class... Args>
 class [[nodiscard]] deferred_operation {
 public:

@@ -1,6 +1,6 @@
 /// The completion token that ignores the results of an operation.
 ///
-/// Part: execution. Used by: programs. Modeled on detached of Asio.
+/// Part: execution. Used by: programs. Modeled on the `detached` token of Asio.
 #pragma once
 
 #include <ekiden/execution/async_result.hpp>

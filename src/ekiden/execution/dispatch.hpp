@@ -1,6 +1,6 @@
 /// Passes a function to an executor, which may run it at once.
 ///
-/// Part: execution. Used by: programs. Modeled on N4771, 13.21.
+/// Part: execution. Used by: programs. Modeled on section 13.21 of the Networking TS (N4771).
 #pragma once
 
 #include <ekiden/execution/detail/initiate.hpp>
@@ -10,10 +10,10 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Runs the handler of `token`. If the executor allows it, the handler runs before dispatch() returns.
 ///
 /// The associated executor of the handler runs the handler. If the handler has no associated executor, the
-/// system_executor runs it. The associated allocator of the handler supplies memory, which is freed before
-/// the handler is called. Returns the result that `token` determines, such as a future. Throws whatever
-/// dispatch() of the executor throws. If dispatch() throws, the executor has not accepted the handler. A
-/// context that accepts no more tasks destroys the handler.
+/// system_executor runs it. If dispatch() needs memory, the associated allocator of the handler supplies this
+/// memory. The memory is freed before the handler is called. Returns the result that `token` determines, such
+/// as a future. Throws whatever dispatch() of the executor throws. If dispatch() throws, the executor has not
+/// accepted the handler. A context that accepts no more tasks destroys the handler.
 template <class Token>
     requires(!executor<std::decay_t<Token>> && !std::derived_from<std::decay_t<Token>, execution_context>)
 decltype(auto) dispatch(Token&& token) {

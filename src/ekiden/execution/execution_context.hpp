@@ -1,7 +1,7 @@
-/// The base class of everything that runs tasks. A context owns services. A context has at most one service
-/// of each type. The destructor of a context destroys the services.
+/// The base class of all objects that run tasks, such as pools and loops. A context owns services. A context
+/// has at most one service of each type. The destructor of a context destroys the services.
 ///
-/// Part: execution. Used by: programs that write services, pools and loops, timers and fork-join, executors.
+/// Part: execution. Used by: programs that write services, and pools, loops, timers, fork-join and executors.
 /// Modeled on the execution_context of the Networking TS (N4771, 13.7).
 #pragma once
 
@@ -22,8 +22,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// ring() when work is due.
 class alarm_clock {
 public:
-    /// Returns the next time at which ring() has work, on the clock of sys::now_ns(). INT64_MAX means never.
-    /// Any thread may call next_ns().
+    /// Returns the next time at which ring() has work, on the clock of sys::now_ns(). The value INT64_MAX
+    /// means that no work will become due. Any thread may call next_ns().
     [[nodiscard]] virtual std::int64_t next_ns() const noexcept = 0;
     /// Does the work that is due. Any thread may call ring(). Several threads may call ring() at the same
     /// time.
@@ -38,14 +38,14 @@ class event_source;
 
 /// The base class of contexts. A context ends its services in three steps. Each step handles the newest
 /// service first:
-///   1. Shut down: the threads of the context still run, but none of them runs a task.
-///   2. Clear: the threads have ended, and each service destroys the objects of the program that it owns.
-///   3. Destroy: all services have been cleared.
-/// The objects of the program are coroutine frames, for example. The destructors of such objects may use
-/// every service.
+///   1. The context shuts the services down. The threads of the context still exist, but they run no tasks.
+///   2. After its threads have ended, the context clears the services, which destroy objects of the program.
+///   3. After all services have been cleared, the context destroys the services.
+/// For example, a service may own coroutine frames of the program. The destructor of a coroutine frame may
+/// use every service.
 ///
-/// In the child of a fork(), none of these steps happens. The work of the services is lost in the child, like
-/// the threads.
+/// In the child of a fork(), a context does not end its services. The child loses the work of the services,
+/// because the threads of the context do not exist in the child.
 class execution_context {
 public:
     /// The base class of services. A service is constructed by use_service(), with its context as the only
@@ -78,20 +78,22 @@ public:
             return context_.reserve_source(kind);
         }
         /// Gives the event source to the context. A service must call bring_events() once, in added(). From
-        /// then on, the threads that run the context also wait for events of `source` and run their handlers.
+        /// then on, the threads that run the context also wait for events of `source`, and run the handlers
+        /// of these events.
         void bring_events(event_source& source) noexcept { context_.adopt(source); }
 
-        /// Passes a task to the context after an executor has refused the task. The refusing executor may run
-        /// on this context, for example as a full lane. The context runs the task later and returns true, or
-        /// abandons the task and returns false. If hand_over() throws, the task has been abandoned. Any
-        /// thread may call hand_over().
+        /// Passes a task to the context after an executor has refused the task. The executor that has refused
+        /// the task may itself belong to this context. An example is a full lane whose inner context is this
+        /// context. The context runs the task later and returns true, or abandons the task and returns false.
+        /// If hand_over() throws, the task has been abandoned. Any thread may call hand_over().
         bool hand_over(task* refused) { return context_.take_over(refused); }
 
     private:
         friend class execution_context;
 
-        /// The context calls added() once, before any thread can find the service. If two threads create the
-        /// same service at the same time, one of the two services is added, and the other one is destroyed.
+        /// The context calls added() once, before any thread can find the service. If two threads create
+        /// services of the same type at the same time, one of the two services is added, and the other
+        /// service is destroyed.
         virtual void added() noexcept {}
 
         /// Drops the tasks and handlers that the service stores, without running them. The context calls
@@ -100,8 +102,8 @@ public:
         virtual void shutdown() noexcept {}
 
         /// Destroys the objects of the program that the service stores. The context calls clear() once,
-        /// before it destroys any service. At that time no task runs in the context, and the context accepts
-        /// no tasks.
+        /// before it destroys any service. When clear() is called, no task runs in the context, and the
+        /// context accepts no tasks.
         virtual void clear() noexcept {}
 
         execution_context& context_;
@@ -114,8 +116,8 @@ public:
     execution_context(const execution_context&) = delete;
     execution_context& operator=(const execution_context&) = delete;
 
-    /// Returns the name of the context. Every context of the process has a different name. The name of a
-    /// destroyed context is not used again.
+    /// Returns the identifier of the context. Every context of the process has a different identifier. The
+    /// identifier of a destroyed context is not used again.
     [[nodiscard]] context_id id() const noexcept { return id_; }
 
     /// Returns the service of type S of `context`. The first call creates the service. Throws std::bad_alloc,
@@ -133,21 +135,22 @@ public:
         return context.find(key_of<S>()) != nullptr;
     }
 
-    /// Returns true if the context accepts no more tasks. The context then refuses every further task. Any
-    /// thread may call refuses_tasks(). Ordering: relaxed. If the caller knows that the context has ended,
+    /// Returns true if the context accepts no more tasks. The context also refuses every later task. Any
+    /// thread may call refuses_tasks(). Ordering: relaxed. If the end of the context happens before the call,
     /// the result is true.
     [[nodiscard]] bool refuses_tasks() const noexcept { return is_shut(gate_refuses_); }
     /// Returns true if the context begins no task now, because it is paused or stopped. A task that runs
-    /// several functions must call holds_tasks() between two functions. If the result is true, the task
-    /// returns the remaining functions to the context. Any thread may call holds_tasks(). Ordering: relaxed.
+    /// several functions must call holds_tasks() between two functions. If the result is true, the task must
+    /// give the remaining functions back to the context. Any thread may call holds_tasks(). Ordering:
+    /// relaxed.
     [[nodiscard]] bool holds_tasks() const noexcept { return is_shut(gate_holds_); }
 
 protected:
     execution_context() noexcept = default;
 
     /// Sets the word that refuses_tasks() and holds_tasks() read, and the bits that the two functions test.
-    /// Call set_gate() before any task is accepted. The word must exist as long as the context. Without a
-    /// word, both functions return false.
+    /// Call set_gate() before any task is accepted. The word must exist as long as the context. If a context
+    /// does not call set_gate(), both functions return false.
     void set_gate(const sys::atomic<std::uint32_t>& word, std::uint32_t refuses,
                   std::uint32_t holds) noexcept {
         gate_ = &word;
@@ -158,16 +161,16 @@ protected:
     /// Calls end_services(), which has no effect if it has been called already.
     virtual ~execution_context() { end_services(); }
 
-    /// Shuts the services down. The destructor of each context must call shut_down_services() first, because
-    /// a service may have its own thread, which gives tasks to the context. Not thread-safe. Only the owner
-    /// of the context may call this function.
+    /// Shuts the services down. The destructor of each context must call shut_down_services() before any
+    /// other function. Otherwise a thread that a service owns could give tasks to the destroyed parts of the
+    /// context. Not thread-safe. Only the owner of the context may call this function.
     void shut_down_services() noexcept {
         for (service* s = newest_.load(sys::acquire); s != nullptr; s = s->older_) { // [XC1]
             if (!std::exchange(s->is_shut_down_, true)) s->shutdown();
         }
     }
-    /// Clears the services. No thread may use the services any more. First shuts down the services that have
-    /// been created since shut_down_services().
+    /// Clears the services. No thread may use the services any more. First shuts down the services that were
+    /// created after the call of shut_down_services().
     void clear_services() noexcept {
         for (const service* newest = nullptr; newest != newest_.load(sys::relaxed);) {
             newest = newest_.load(sys::relaxed);
@@ -195,7 +198,7 @@ private:
     /// See service::may_bring_events(). A context accepts at most one event source.
     [[nodiscard]] virtual bool reserve_source(const void*) noexcept { return false; }
     virtual void adopt(event_source&) noexcept {}
-    /// See service::hand_over(). A context without threads of its own cannot accept the task.
+    /// See service::hand_over(). By default, a context abandons the task, because it cannot accept the task.
     [[nodiscard]] virtual bool take_over(task* refused) {
         refused->abandon();
         return false;
@@ -208,7 +211,7 @@ private:
     }
 
     [[nodiscard]] service* find(const void* key) const noexcept {
-        // [XC1] Acquire: reads the service that add_or_drop() has published with a release. The list only
+        // [XC1] Acquire: pairs with the release in add_or_drop(), so the service is complete. The list only
         // grows.
         service* s = newest_.load(sys::acquire);
         while (s != nullptr && s->key_ != key) s = s->older_;

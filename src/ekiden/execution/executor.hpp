@@ -1,6 +1,6 @@
 /// The concept of an executor, and functions that pass tasks to any executor.
 ///
-/// Part: execution. Used by: programs, all code that accepts an executor. Modeled on the executor
+/// Part: execution. Used by: programs, and library code that accepts an executor. Modeled on the executor
 /// requirements of the Networking TS (N4771, 13.2.2).
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A handle of a context that runs functions. The copy constructor of an executor must not throw. Two
-/// executors are equal if either can replace the other without any effect. `dispatch(f, allocator)` may call
+/// executors are equal if a program behaves the same with either of them. `dispatch(f, allocator)` may call
 /// f() before it returns. `post` and `defer` must not call f() before they return.
 template <class E>
 concept executor =
@@ -43,7 +43,8 @@ template <class E>
 concept task_executor = executor<E> && requires(const E& e) { detail::expect_sink(e); };
 
 /// Passes a task to any executor, like accept() of a task_sink. If the executor accepts only functions, the
-/// task is wrapped in a function. The result is then true, even if the executor never runs the function.
+/// task is wrapped in a function. In this case, the result is true, even if the executor never runs the
+/// function.
 template <executor E>
 bool accept_task(const E& e, task* given, task_order order) {
     if constexpr (task_executor<E>) {
@@ -60,8 +61,8 @@ bool accept_task(const E& e, task* given, task_order order) {
 }
 
 /// Passes a task to any executor, like continue_with() of a task_sink. Returns a task that the caller must
-/// run at once, or null. If the executor accepts only functions, the result is null. Such an executor may run
-/// the task before continue_task() returns.
+/// run at once, or null. If the executor accepts only functions, the result is null. An executor that accepts
+/// only functions may run the task before continue_task() returns.
 template <executor E>
 [[nodiscard]] task* continue_task(const E& e, task* given) {
     if constexpr (task_executor<E>) {
@@ -93,13 +94,13 @@ template <executor E>
         return false;
 }
 
-/// Reports the current exception, as if a function on the executor `e` had thrown it.
+/// Reports the current exception, as if a function that runs on the executor `e` had thrown it.
 template <executor E>
 void report_unhandled(const E& e, const char* type) noexcept {
     if constexpr (task_executor<E>) {
         e.report_unhandled(type);
     } else {
-        try { // the executor treats the exception like one of a posted function
+        try { // the executor handles the exception like an exception of a posted function
             e.post([error = std::current_exception()] { std::rethrow_exception(error); },
                    std::allocator<void>());
         } catch (...) { // the executor refuses the function, so the exception cannot be reported

@@ -1,6 +1,7 @@
 /// An executor whose dispatch() calls the function directly.
 ///
-/// Part: execution. Used by: programs, for continuations that are so short that queuing them does not pay.
+/// Part: execution. Used by: programs. Use an inline_executor for continuations that take less time than
+/// queuing them would take.
 #pragma once
 
 #include <ekiden/execution/system_executor.hpp>

@@ -1,19 +1,19 @@
 /// Passes a function to an executor, which runs it later.
 ///
-/// Part: execution. Used by: programs. Modeled on N4771, 13.22.
+/// Part: execution. Used by: programs. Modeled on section 13.22 of the Networking TS (N4771).
 #pragma once
 
 #include <ekiden/execution/detail/initiate.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Runs the handler of `token` later, never before post() returns.
+/// Runs the handler of `token` later. post() itself never calls the handler.
 ///
 /// The associated executor of the handler runs the handler. If the handler has no associated executor, the
-/// system_executor runs it. The associated allocator of the handler supplies memory, which is freed before
-/// the handler is called. Returns the result that `token` determines, such as a future. Throws whatever
-/// post() of the executor throws. If post() throws, the executor has not accepted the handler. A context that
-/// accepts no more tasks destroys the handler.
+/// system_executor runs it. The associated allocator of the handler supplies the memory for the post. This
+/// memory is freed before the handler is called. Returns the result that `token` determines, such as a
+/// future. Throws whatever post() of the executor throws. If post() throws, the executor has not accepted the
+/// handler. A context that accepts no more tasks destroys the handler.
 template <class Token>
     requires(!executor<std::decay_t<Token>> && !std::derived_from<std::decay_t<Token>, execution_context>)
 decltype(auto) post(Token&& token) {

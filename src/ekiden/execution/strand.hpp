@@ -1,8 +1,8 @@
 /// An executor that runs its functions one at a time, in the order in which they were posted, on another
 /// executor.
 ///
-/// Part: execution. Used by: programs. Modeled on the strand of the Networking TS (N4771, 13.25). The
-/// protocol: strand.md.
+/// Part: execution. Used by: programs. Modeled on the strand of the Networking TS (N4771, 13.25). The page
+/// strand.md explains the protocol.
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
@@ -25,9 +25,10 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Posted functions run one at a time, in the order of the posts. A bulk post counts as one function, which
 /// makes all calls in order. A post never waits. Strands share no data with each other.
 ///
-/// Inside the strand, dispatch() calls its function at once. If the strand is idle, dispatch() calls
-/// dispatch() of the inner executor, so the function may run on the calling thread at once. A dispatch runs
-/// no other function of the strand. Functions that are posted meanwhile are passed to the inner executor.
+/// If the caller is inside the strand, dispatch() calls its function at once. If the strand is idle,
+/// dispatch() calls dispatch() of the inner executor, so the function may run on the calling thread at once.
+/// A call of dispatch() runs no other function of the strand. Functions that are posted during the call run
+/// later, on the inner executor.
 ///
 /// After 64 functions, or about 100 us, a strand lets other tasks of the inner context run. The strand
 /// continues later.
@@ -39,17 +40,19 @@ namespace ekiden::inline EKIDEN_ABI {
 /// same way as posts to the inner context.
 ///
 /// After a batch, a strand passes its remaining functions to the inner executor. If the inner executor throws
-/// then, the current thread runs the remaining functions. The thread continues even while the inner context
-/// is paused, but not if the inner context accepts no more tasks. If the inner executor throws during a post
-/// or a dispatch, all functions that were accepted earlier are abandoned. The strand reports each abandoned
-/// function as an exception of a function.
+/// an exception after a batch, the current thread runs the remaining functions. This thread continues even
+/// while the inner context is paused. This thread stops if the inner context accepts no more tasks. If the
+/// inner executor throws during a post or a dispatch, all functions that were accepted earlier are abandoned.
+/// For each abandoned function, the strand reports the exception of the inner executor, as if the function
+/// had thrown it.
 ///
 /// Thread safety: several threads may use one handle at the same time. Assignment and destruction need
 /// exclusive access to the handle.
 /// Ordering: everything that one function does happens before the next function of the strand begins.
-/// Lifetime: all handles may be destroyed, even inside a function of the strand. Functions that were posted
-/// before still run. The inner context must outlive the handles and the queued functions. In the child of a
-/// fork(), a strand of a pool cannot be used. A post then throws the exception that the pool throws.
+/// Lifetime: the last handle may be destroyed at any time, even inside a function of the strand. Functions
+/// that are still queued when the last handle is destroyed run later. The inner context must outlive the
+/// handles and the queued functions. In the child of a fork(), a strand on a pool of the parent cannot be
+/// used. In the child, a post to the strand throws the same exception as a post to the pool.
 template <class Executor>
 class strand : public task_sink<strand<Executor>> {
 public:
@@ -103,8 +106,8 @@ public:
         static_cast<void>(own());
     }
 
-    /// Returns true, because the functions of a strand run one after the other. So a bulk post is one
-    /// function that makes all calls.
+    /// Returns true, because the functions of a strand run one at a time. So post_bulk() posts one function,
+    /// which makes all calls.
     [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
 
     void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
@@ -138,7 +141,8 @@ private:
             return static_cast<const execution_context&>(inner.context()).refuses_tasks();
         }
 
-        /// Uses a copy of the executor, because the drain may destroy the state before this function returns.
+        /// Passes the drain to a copy of the executor, because the drain may destroy the state before this
+        /// function returns.
         static bool schedule(strand_state& self, task_order order) {
             const Executor copied = static_cast<state&>(self).inner;
             return accept_task(copied, &self, order);
@@ -173,8 +177,8 @@ private:
     state* state_;
 };
 
-/// The destructor of a strand only frees memory. So the executor of a strand is plain if the inner executor
-/// is plain.
+/// The destructor of a strand only frees memory. So is_plain_executor has the same value for a strand as for
+/// its inner executor.
 template <class Executor>
 inline constexpr bool is_plain_executor<strand<Executor>> = is_plain_executor<Executor>;
 

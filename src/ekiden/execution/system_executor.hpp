@@ -1,7 +1,8 @@
 /// The default executor, which is used when no executor is named.
 ///
-/// Part: execution. Used by: programs, associated_executor. Modeled on N4771, 13.20. The functions are
-/// defined in pool/detail/system_executor.cpp, because they use default_pool().
+/// Part: execution. Used by: programs, and associated_executor. Modeled on section 13.20 of the Networking TS
+/// (N4771). The member functions of system_executor are defined in pool/detail/system_executor.cpp, because
+/// they use default_pool().
 #pragma once
 
 #include <ekiden/execution/task_sink.hpp>

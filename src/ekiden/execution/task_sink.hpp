@@ -1,4 +1,5 @@
-/// Implements post, dispatch, defer, submit and post_bulk for an executor that only accepts tasks.
+/// Implements post, dispatch, defer, submit and post_bulk for an executor that defines only how it accepts a
+/// task.
 ///
 /// Part: execution. Used by: programs that write executors, and the executors of pools, loops, strands and
 /// lanes.
@@ -24,7 +25,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Fails to compile, with a message, if `F` cannot be called without arguments.
+/// Causes a compile error with a message if `F` cannot be called without arguments.
 template <class F>
 constexpr void expect_callable_without_arguments() {
     static_assert(std::invocable<std::decay_t<F>&>,
@@ -59,17 +60,17 @@ template <class Sink>
 ///   bool accept(task*, task_order) const
 ///       Takes ownership of the task. Runs the task later, or abandons it.
 ///       Returns false if accept() itself has abandoned the task.
-///       If accept() throws, it must also have abandoned the task.
+///       If accept() throws, it must abandon the task first.
 ///   task* continue_with(task*) const
 ///       This member is optional. Throws whatever accept() throws.
 ///       If no task may run on the calling thread now, passes the task to accept() and returns null.
-///       Otherwise returns the given task, or another task that leads to the given task.
+///       Otherwise returns the given task, or another task that will run the given task.
 ///       The caller must run the returned task.
 ///       By default, returns the given task if the caller is inside the context.
 ///   bool runs_one_at_a_time() const noexcept
-///       Returns whether functions run one after the other. This member is optional.
+///       Returns whether the executor runs its functions one at a time. This member is optional.
 ///   bool running_in_this_thread() const noexcept
-///       Returns whether the caller is inside the context, which means that it runs a task of the context.
+///       Returns whether the calling thread is inside the context, because it runs a task of the context.
 ///   void report_unhandled(const char* type) const noexcept
 ///       Reports the current exception.
 ///
@@ -77,7 +78,8 @@ template <class Sink>
 /// the Networking TS (N4771, 13.2.2).
 ///
 /// The argument `allocator` supplies the memory for the callable. This memory is freed before the callable is
-/// called. If `allocator` is a std::allocator, the library uses its own memory for tasks, which it reuses.
+/// called. If `allocator` is a std::allocator, the library does not call it, but reuses memory of earlier
+/// tasks.
 ///
 /// Thread safety: all functions are thread-safe if the functions of `Sink` are thread-safe.
 template <class Sink>
@@ -101,8 +103,8 @@ public:
         return give(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
     }
 
-    /// Calls `f()` before it returns, if the caller is inside the context or if the executor allows it. An
-    /// exception of such a call reaches the caller. In all other cases, posts `f` like post().
+    /// Calls `f()` at once, if the caller is inside the context or if the executor allows it. In this case,
+    /// dispatch() throws whatever `f()` throws. In all other cases, dispatch() posts `f` like post().
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
@@ -117,8 +119,8 @@ public:
     }
 
     /// Runs `f()` like post(), after the tasks that are already queued. A task that wants to let other tasks
-    /// run should post its remaining work with post_last(). After a post(), a worker of a pool would run the
-    /// remaining work at once.
+    /// run should post its remaining work with post_last(). If the task called post() instead, a worker of a
+    /// pool would run the remaining work at once.
     template <class F>
     bool post_last(F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -142,9 +144,9 @@ public:
                                          [](auto&) {});
     }
 
-    /// Runs `f` like submit(f). If a stop is requested while the task is queued, the task is canceled, as
-    /// future::cancel() does. If `f` accepts a std::stop_token, it gets `token` and can see later stop
-    /// requests.
+    /// Runs `f` like submit(f). If a stop is requested while the task is queued, the task is canceled, like
+    /// by future::cancel(). If `f` accepts a std::stop_token, `f` is called with `token` and can detect later
+    /// stop requests.
     template <class F>
     auto submit(std::stop_token token, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>> || std::invocable<std::decay_t<F>, std::stop_token>,
@@ -159,10 +161,11 @@ public:
     }
 
     /// Calls `f(i)` later, for each i from 0 to n - 1. If `f` accepts no number, calls `f()` n times. Each
-    /// call is a separate task with its own copy of `f`. Returns true or false like post(), and throws like
-    /// post(), once for all calls. On a pool with any number of workers, a task that is posted later may run
-    /// before the remaining calls. On a strand or a lane, one task makes all calls in order, and no other
-    /// function runs between two calls. If the context accepts no more tasks, no further call is made.
+    /// call is a separate task with its own copy of `f`. Returns the same results and throws the same
+    /// exceptions as post(). One result stands for all calls. Even on a pool with one worker, a task that is
+    /// posted later may run before some of the calls. On a strand or a lane, one task makes all calls in
+    /// order, and no other function runs between two calls. If the context accepts no more tasks, no further
+    /// call is made.
     template <class F>
     bool post_bulk(std::size_t n, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>&, std::size_t> || std::invocable<std::decay_t<F>&>,

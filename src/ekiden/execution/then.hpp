@@ -1,4 +1,4 @@
-/// future::then(): calls a function when a result is ready. No thread waits for the result.
+/// Defines future::then(), which calls a function when a result is ready. No thread waits for the result.
 ///
 /// Part: execution. Used by: programs. Modeled on std::experimental::future (N4538), with two differences.
 /// The first argument of then() is an executor. The function may accept the result instead of the future.
@@ -48,10 +48,11 @@ struct continued_call {
 /// The state of the result of a continuation. At first, the state is attached to `from` and waits for the
 /// result of `from`. Then the state is queued as a task. One reference to the state belongs to the wait, and
 /// later to the queue. A second reference to the state belongs to the future. While the state waits, it is in
-/// a list of its context. If the context ends before the result is set, the context cancels the state.
+/// a list of the context of the executor. If the context ends before the result is set, the context cancels
+/// the state.
 ///
-/// If one link of a chain of continuations is refused, all later links of the chain are refused. So links are
-/// queued and destroyed by flat calls, which do not recurse.
+/// If one continuation of a chain is refused, all later continuations of the chain are refused. So flat_call
+/// queues and destroys the continuations in a loop, without recursion.
 template <class U, class R, class F, class Executor>
 class then_state final : public task_state<U, continued_call<R, F>>,
                          private flat_call,
@@ -68,8 +69,8 @@ public:
         if (from_ != nullptr) from_->release();
     }
 
-    /// Attaches the state to `from`. `listed` belongs to the context of the executor. Call start() once.
-    /// Afterwards the state may have been destroyed, unless the future still has its reference.
+    /// Attaches the state to `from`. `listed` belongs to the context of the executor. Call start() once. If
+    /// the future has given up its reference, the state may have been destroyed when start() returns.
     void start(continuations& listed) noexcept {
         listed_ = &listed;
         if (from_->is_left_behind()) [[unlikely]]
@@ -100,7 +101,7 @@ private:
 
     static void queue(flat_call* called) noexcept {
         auto* const self = static_cast<then_state*>(called);
-        if (!self->try_begin()) return self->release(); // releases the reference of cancel()
+        if (!self->try_begin()) return self->release(); // releases the reference that cancel() has acquired
         continuations& listed = *self->listed_;
         const listed_continuation* const begun = self;
         listed.remove(*self);
@@ -123,7 +124,7 @@ private:
     static void cancel(listed_continuation& self) noexcept {
         auto& own = static_cast<then_state&>(self);
         own.retain();
-        const bool is_called = !own.from_->detach(own.on_ready_); // then ready() releases a reference
+        const bool is_called = !own.from_->detach(own.on_ready_); // if true, ready() releases the reference
         own.drop();
         if (!is_called) own.release();
     }
@@ -131,7 +132,8 @@ private:
     void drop() noexcept {
         {
             const Executor where(std::move(where_));
-            where.on_work_finished(); // before the callable is destroyed, as it may own the context
+            // The work ends before the callable is destroyed, because the callable may own the context.
+            where.on_work_finished();
         }
         this->abandon();
     }
@@ -150,8 +152,8 @@ auto future<R>::then(const Executor& where, F&& f) {
     using callable = std::decay_t<F>;
     static_assert(executor<Executor>,
                   "ekiden: then: the first argument is no executor; pool.get_executor() is");
-    // The second condition is evaluated only if the first is false, because a generic function may not
-    // compile with a future.
+    // The second condition is evaluated only if the first condition is false, because a generic function may
+    // not compile with a future.
     static_assert(std::disjunction_v<std::bool_constant<detail::takes_result<callable, R>>,
                                      std::is_invocable<callable, future<R>>>,
                   "ekiden: then: the function takes the result of the future, or the future");
@@ -160,7 +162,7 @@ auto future<R>::then(const Executor& where, F&& f) {
     auto& listed = use_service<detail::continuations>(where.context());
     auto* const state = recycler::create<detail::then_state<result, R, callable, Executor>>(
         this->valid_state(), where, std::forward<F>(f));
-    (void)this->leave_state(); // the new state has the reference
+    (void)this->leave_state(); // the new state has taken over the reference
     auto continued = detail::future_access::make<future<result>>(state);
     state->start(listed);
     return continued;

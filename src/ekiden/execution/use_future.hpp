@@ -1,6 +1,6 @@
 /// The completion token with which an operation returns a future.
 ///
-/// Part: execution. Used by: programs. Modeled on N4771, 13.26.
+/// Part: execution. Used by: programs. Modeled on section 13.26 of the Networking TS (N4771).
 #pragma once
 
 #include <ekiden/execution/async_result.hpp>
@@ -18,8 +18,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// The type of a first argument that reports whether the operation has failed. After a failure, this argument
-/// becomes the exception of the future.
+/// A type whose values report whether an operation has failed. If the first argument of a handler has such a
+/// type and reports a failure, the argument becomes the exception of the future.
 template <class T>
 concept failure = std::same_as<T, std::error_code> || std::same_as<T, std::exception_ptr>;
 
@@ -28,8 +28,8 @@ concept failure = std::same_as<T, std::error_code> || std::same_as<T, std::excep
 }
 [[nodiscard]] inline std::exception_ptr exception_of(std::exception_ptr error) noexcept { return error; }
 
-/// Combines all arguments to one result. Returns void for no argument, the only argument, or a tuple of
-/// several arguments.
+/// Combines all arguments to one result. Without arguments, the result is void. A single argument is the
+/// result itself, and several arguments become a tuple.
 struct as_one_result {
     template <class... Args>
     auto operator()(Args&&... args) const {
@@ -100,8 +100,8 @@ struct packaged_token {
 struct use_future_t {
     explicit constexpr use_future_t() = default;
 
-    /// Returns a token for the function `f`. The operation calls `f` with the results of the operation. The
-    /// value or exception of `f` becomes the result of the future.
+    /// Returns a token for the function `f`. The operation calls `f` with its results. The value or exception
+    /// of `f` becomes the result of the future.
     template <class F>
     [[nodiscard]] detail::packaged_token<std::decay_t<F>> operator()(F&& f) const {
         return {std::forward<F>(f)};
@@ -109,10 +109,11 @@ struct use_future_t {
 };
 
 /// A token with which an operation returns an ekiden::future. An operation without a result returns a
-/// future<void>. A single result becomes the value of the future, and several results become a tuple. A first
-/// argument of type std::error_code or std::exception_ptr is not a result. If this argument reports a
-/// failure, the future throws it. An error code is thrown as a std::system_error. If the operation destroys
-/// its handler without calling it, the future throws std::future_error(broken_promise).
+/// future<void>. A single result becomes the value of the future, and several results become a tuple. If the
+/// first argument of the handler is a std::error_code or a std::exception_ptr, it is not a result. If this
+/// argument reports a failure, get() throws the failure. An error code is thrown as a std::system_error. If
+/// the operation destroys its handler without calling it, the future throws
+/// std::future_error(broken_promise).
 inline constexpr use_future_t use_future{};
 
 template <class R, class... Args>

@@ -1,6 +1,7 @@
-/// Keeps a context running while another thread or another context works for it.
+/// Keeps a context running while another thread or another context does work for this context.
 ///
-/// Part: execution. Used by: programs, asynchronous operations. Modeled on N4771, 13.16 and 13.17.
+/// Part: execution. Used by: programs, and asynchronous operations. Modeled on sections 13.16 and 13.17 of
+/// the Networking TS (N4771).
 #pragma once
 
 #include <ekiden/execution/associated_executor.hpp>

@@ -2,7 +2,7 @@
 /// different keys run in parallel.
 ///
 /// Part: lanes. Used by: programs. A program need not create or destroy single lanes, and an idle lane uses
-/// no memory. The protocol is explained in execution/detail/strand.md.
+/// no memory. The page execution/detail/strand.md explains the protocol.
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
@@ -32,36 +32,37 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Strands for keys, on one inner executor.
+/// A set of lanes on one inner executor. Each key has its own lane, which works like a strand.
 ///
-/// A `Key` can be copied and compared by ==, and its move constructor does not throw. `Hash` is a hash
+/// A `Key` must be copyable and comparable by ==, and its move constructor must not throw. `Hash` is a hash
 /// function for keys. The hash function and the comparison must not throw. The == and the move constructor of
 /// a key may be called under a lock of the lanes, so they must not call this library. The copy constructor
-/// and the destructor of a key, and the hash function, may call any function, because they are called outside
-/// of locks.
+/// and the destructor of a key, and the hash function, may call any function, because the lanes call them
+/// without holding a lock.
 ///
 /// The functions of a key begin in the order of their posts, one at a time. A thread runs functions in
-/// batches of at most 64 functions, or about 100 us. After a batch, the thread lets other tasks of the inner
-/// context run. So a key with much work delays no other key for long. While a function blocks, other threads
-/// of the inner context run the other lanes.
+/// batches. A batch has at most 64 functions, and takes at most about 100 us. After a batch, the thread lets
+/// other tasks of the inner context run. So a key with much work does not delay other keys for long. While a
+/// function blocks, other threads of the inner context run the other lanes.
 ///
 /// If a function throws, the inner context handles the exception like an exception of a task. The lane
 /// continues with its next function. While the inner context is paused or stopped, no further function
-/// begins. If the inner context accepts no more tasks, queued functions are abandoned. Later posts fail in
-/// the same way as posts to the inner context.
+/// begins. If the inner context accepts no more tasks, queued functions are abandoned. Later posts to lanes
+/// fail in the same way as posts to the inner context.
 ///
 /// After a batch, the lanes ask the inner executor to run their remaining functions. If the inner executor
-/// throws then, the current thread runs the remaining functions. The thread continues even while the inner
-/// context is paused, but not if the inner context accepts no more tasks. If the inner executor throws during
-/// a post or a dispatch, the functions that other threads have posted meanwhile are abandoned. Each of these
-/// functions is counted as dropped, and is reported as an exception of a function.
+/// throws an exception after a batch, the current thread runs the remaining functions. This thread continues
+/// even while the inner context is paused. This thread stops if the inner context accepts no more tasks. If
+/// the inner executor throws during a post or a dispatch, the functions that other threads have posted
+/// meanwhile are abandoned. Each of these functions counts as dropped. For each of them, the lanes report the
+/// exception of the inner executor, as if the function had thrown it.
 ///
 /// Capacities (see lanes_options) limit the number of waiting functions. Running functions do not count. With
 /// the policy `block`, a post queues its function at once. If there is no room, the post then waits until
-/// enough older functions have begun. So waiting threads continue in the order of their posts. Each waiting
-/// thread adds at most one function to a lane beyond the capacity. While a post waits, a worker of a pool
-/// runs other tasks, as in future::get(). Some posts must not wait, because a full lane may get room only
-/// after such a post returns. The following posts exceed the capacity instead of waiting:
+/// enough older functions have begun. So waiting threads continue in the order of their posts. For each
+/// waiting thread, a lane contains at most one function beyond its capacity. While a post waits, a worker of
+/// a pool runs other tasks, as in future::get(). Some posts must not wait, because the full lane may get room
+/// only after the post has returned. The following posts exceed the capacity instead of waiting:
 ///   * A post by a function of one of these lanes does not wait.
 ///   * While a function of these lanes waits, a post by another task on the same thread does not wait.
 ///   * A post by a thread that is firing or canceling timers does not wait.
@@ -69,8 +70,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Thread safety: all members except the destructor may be called concurrently.
 /// Ordering: everything that one function does happens before the next function of its key begins.
 /// Lifetime: after the lanes have been destroyed, posted functions still run, and executors of lanes stay
-/// usable. In the child of a fork(), posts and waits throw std::system_error(operation_not_permitted), and so
-/// do depth(), active(), metrics() and close().
+/// usable. In the child of a fork(), posts, waits, depth(), active(), metrics() and close() throw
+/// std::system_error(operation_not_permitted).
 template <class Key, class Executor = any_executor, class Hash = std::hash<Key>>
 class lanes {
     static_assert(std::copy_constructible<Key> && std::equality_comparable<Key>,
@@ -104,11 +105,11 @@ public:
     [[nodiscard]] executor_type get_executor(const Key& key) const;
 
     /// Runs `f()` later in the lane of `key`. Returns true if the lane has accepted `f`. Returns false if
-    /// there is no room, if the lane is being closed, or if the inner context accepts no more tasks. If it
-    /// returns false, post() has destroyed its copy of `f`. Throws like task_sink::post(). If there is no
-    /// memory for the lane, lanes with a capacity throw std::bad_alloc in post(). Lanes without a capacity
-    /// drop `f` later in this case, and the inner executor reports a std::bad_alloc as an exception of a
-    /// function.
+    /// there is no room, if the lane is being closed, or if the inner context accepts no more tasks. If
+    /// post() returns false, it has destroyed its copy of `f`. Throws like task_sink::post(). If the lanes
+    /// have a capacity and there is no memory for the lane, post() throws std::bad_alloc. If the lanes have
+    /// no capacity and there is no memory for the lane, `f` is dropped later. In this case, the inner context
+    /// handles a std::bad_alloc like an exception of `f`.
     template <class F>
     [[nodiscard]] bool post(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -121,11 +122,11 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
     }
-    /// Calls `f()` before it returns, if the caller is inside a function of the lane. Also calls `f()` before
-    /// it returns if the lane is idle and the caller is a thread of the inner context. If the inner executor
-    /// cannot tell which threads belong to its context (see calls_in_place), the caller counts as a thread
-    /// outside. In all other cases, posts `f` like post(), and destroys `f` if the post is refused. A
-    /// dispatch runs no other function of the lane.
+    /// Calls `f()` at once if the caller is inside a function of the lane. Also calls `f()` at once if the
+    /// lane is idle and the caller is a thread of the inner context. If the inner executor cannot tell which
+    /// threads belong to its context (see calls_in_place), no caller counts as a thread of the inner context.
+    /// In all other cases, dispatch() posts `f` like post(), and destroys `f` if the post is refused. A call
+    /// of dispatch() runs no other function of the lane.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -141,8 +142,8 @@ public:
     /// Returns whether the caller is inside a function of the lane.
     [[nodiscard]] bool running_in_this_thread(const Key& key) const { return state_->is_inside(key); }
 
-    /// Returns how many functions wait in the lane of `key`. Without a capacity, functions that a thread has
-    /// dequeued count until the batch of that thread ends.
+    /// Returns how many functions wait in the lane of `key`. If the lanes have no capacity, functions that a
+    /// thread has dequeued still count until the batch of this thread ends.
     [[nodiscard]] std::size_t depth(const Key& key) const { return state_->depth(key); }
 
     /// Returns the number of lanes that have a waiting or running function.
@@ -152,24 +153,26 @@ public:
     [[nodiscard]] metrics_type metrics() const { return state_->metrics(); }
 
     /// Abandons the functions that wait in the lane of `key`, and returns the number of abandoned functions.
-    /// Posts that wait for room in the lane return. While a function of the lane is still running, new posts
-    /// to the lane are refused. Without a capacity, posts to such a lane are accepted instead, and their
-    /// functions are abandoned. The thread of the running function abandons the functions that it has
-    /// dequeued already. After the running function has returned, the lane can be used again.
+    /// Posts that wait for room in the lane return. While a function of the lane is still running, the lane
+    /// is closed. If the lanes have a capacity, posts to a closed lane are refused. If the lanes have no
+    /// capacity, these posts are accepted, but their functions are abandoned. The thread of the running
+    /// function also abandons the functions that it has dequeued already. After the running function has
+    /// returned, the lane can be used again.
     std::size_t close(const Key& key) const { return state_->close(key); }
 
     /// Waits until the lane of `key` has no function to run. Functions that are posted meanwhile prolong the
     /// wait. During the wait, a worker of a pool runs other tasks, as in future::get(). Throws
-    /// std::system_error(resource_deadlock_would_occur) in a function of this lane. Throws the same exception
-    /// in a task that the thread of such a function runs while the function waits.
+    /// std::system_error(resource_deadlock_would_occur) if the caller is a function of this lane. Also throws
+    /// this exception if a function of this lane waits, and its thread meanwhile runs another task that calls
+    /// wait_idle().
     void wait_idle(const Key& key) const { (void)state_->wait_idle(key, wait_limit()); }
-    /// Waits like wait_idle(key), or until a stop is requested. Returns whether the lane was idle. Like every
-    /// wait with a limit, this wait runs no other tasks. A wait that ends because of the stop request has no
-    /// effect.
+    /// Waits like wait_idle(key), but gives up when a stop is requested. Returns whether the lane was idle.
+    /// Like every wait with a limit, this wait runs no other tasks. If the stop request ends the wait, the
+    /// call has no effect.
     [[nodiscard]] bool wait_idle(const Key& key, std::stop_token stop) const {
         return state_->wait_idle(key, wait_limit(std::move(stop)));
     }
-    /// Waits like wait_idle(key), or until `limit` is reached. Returns whether the lane was idle.
+    /// Waits like wait_idle(key), but gives up when `limit` is reached. Returns whether the lane was idle.
     [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) const {
         return state_->wait_idle(key, limit);
     }
@@ -205,7 +208,7 @@ public:
     /// Posts a function to a lane.
     template <class F>
     bool give(const Key& key, F&& f, const char* where, task_order order) {
-        if (takes_no_more()) [[unlikely]] // then the inner executor refuses the task
+        if (takes_no_more()) [[unlikely]] // in this case, the inner executor refuses the task
             return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
         const std::uint64_t hashed = hash(key);
         return enqueue(shard_of(hashed), make_keyed(key, hashed, std::forward<F>(f), where), order);
@@ -216,8 +219,8 @@ public:
         return give(key, owned_task(given), "post", order);
     }
 
-    /// Calls a function before it returns, if the function may run on this thread and the lane is idle.
-    /// Otherwise posts the function.
+    /// Calls a function at once if the function may run on this thread and the lane is idle. Otherwise posts
+    /// the function.
     template <class F>
     void dispatch(const Key& key, F&& f) {
         if (takes_no_more() || !calls_in_place(inner))
@@ -284,8 +287,8 @@ private:
         Key key;
     };
 
-    /// The task of a function, with the key of the function. A function of up to 32 bytes and a key of one
-    /// word share a cache line.
+    /// The task of a function, together with the key of the function. If the function has up to 32 bytes and
+    /// the key has one word, the task fits into one cache line.
     template <class F>
     struct keyed final : with_key {
         template <class G>
@@ -298,7 +301,8 @@ private:
             if (request == task_request::abandon) {
                 recycler::destroy(self);
             } else {
-                F own(std::move(self->f)); // moved, so that the call can reuse the memory of the task
+                // The function is moved, so that the call can reuse the memory of the task.
+                F own(std::move(self->f));
                 recycler::destroy(self);
                 static_cast<void>(own());
             }
@@ -348,8 +352,8 @@ private:
     [[nodiscard]] static lane* lane_at(lane_shard& s, const Key& key, std::uint32_t hashed) {
         return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
     }
-    /// Finds the lane of a key. If `sorts` is true, first moves the tasks that were posted before to their
-    /// lanes. If `sorts` is true, the caller must also release the lock with unlock().
+    /// Finds the lane of a key. If `sorts` is true, find() first moves the tasks that were posted earlier to
+    /// their lanes. In this case, the caller must release the lock with unlock().
     [[nodiscard]] place find(const Key& key, bool sorts) {
         const std::uint64_t hashed = hash(key);
         lane_shard& s = shard_of(hashed);
@@ -365,7 +369,8 @@ private:
         return accept_task(copied, drain, order);
     }
     static lane* lane_of(lane_shard& s, keyed_task& given) noexcept {
-        Key& key = static_cast<with_key&>(given).key; // the task destroys the key later, without the lock
+        // The task destroys its key later, without the lock, even if the key has been moved from.
+        Key& key = static_cast<with_key&>(given).key;
         if (lane* const found = lane_at(s, key, given.hash)) return found;
         try {
             entry* fresh = nullptr;

@@ -1,10 +1,10 @@
 /// An event loop: a queue of tasks that run only on the threads that call run().
 ///
-/// Part: loop. Used by: programs, loop_pool. The two engines are in solo_loop.hpp and shared_loop.hpp, and
-/// are private. The protocols are explained in loop.md.
+/// Part: loop. Used by: programs, and loop_pool. The two engines are in solo_loop.hpp and shared_loop.hpp,
+/// and are private. The page loop.md explains the protocols.
 ///
-/// Modeled on the io_context of the Networking TS (N4771, 14.2), in the form of Asio, but without input and
-/// output.
+/// Modeled on the io_context of the Networking TS (N4771, 14.2), in the form that Asio uses. A loop_context
+/// has no input and output.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -29,63 +29,64 @@ class shared_loop;
 /// A queue of tasks, and the threads that run these tasks. Each accepted task is run exactly once, or is
 /// abandoned by the destructor.
 ///
-/// Tasks are dequeued in the order in which they were posted, whichever threads posted them. If only one
-/// thread runs the context, tasks also run in this order. A long task delays no other task if another thread
-/// also runs the context.
+/// Tasks are dequeued in the order in which they were posted, even if different threads have posted them. If
+/// only one thread runs the context, the tasks also run in this order. If several threads run the context, a
+/// long task on one thread does not delay the other tasks.
 ///
-/// A context has work while a task is queued or running, or while work is outstanding. Outstanding work is
-/// announced by on_work_started(). A pending timer counts as outstanding work. A context without work stops.
-/// After the stop, run() returns, and runs no tasks before restart() is called.
+/// A context has work while a task is queued or running, or while work is outstanding. A call of
+/// on_work_started() announces outstanding work. A pending timer counts as outstanding work. A context
+/// without work stops. When the context stops, run() returns. Later calls of run() run no tasks before
+/// restart() is called.
 ///
 /// A task that waits for a result blocks its thread. The thread runs no other tasks meanwhile. If the thread
-/// is also a worker of a pool, the worker counts as blocked in its pool. A worker also counts as blocked
-/// while run() waits for work.
+/// is also a worker of a pool, the pool treats the worker as blocked. A pool also treats a worker as blocked
+/// while the worker waits for work in run().
 ///
 /// In the child of a fork(), a context of the parent process accepts and runs no more tasks. In the child,
 /// post() and run() throw std::system_error(operation_not_permitted), and the destructor of such a context
-/// has no effect. A context that is constructed in the child works. A task may call fork() if the child
-/// process ends with exec or _exit. If the child returns from the task, the child ends with a message.
+/// has no effect. A context that is constructed in the child works normally. A task may call fork() if the
+/// child process ends with exec or _exit. If the task returns in the child, the child ends with a message.
 ///
-/// Thread safety: all members except the destructor may be called concurrently. With the hint 1, however,
-/// only one thread at a time may call the functions that run tasks, which are the variants of run() and
-/// poll().
+/// Thread safety: all members except the destructor may be called concurrently. However, if the concurrency
+/// hint is 1, only one thread at a time may call a variant of run() or poll().
 /// Ordering: everything that the posting thread did before a post happens before the task runs.
 class loop_context final : public execution_context {
 public:
-    /// The concurrency hint for any number of threads.
+    /// The concurrency hint that allows any number of threads.
     static constexpr int many = std::numeric_limits<int>::max();
 
     /// Constructs a context. `concurrency_hint` is the number of threads that will run the context. With the
-    /// hint 1, only one thread at a time may run the context. A context with the hint 1 uses no lock. If a
-    /// second thread runs such a context at the same time, the program ends with a message. With a larger
+    /// hint 1, only one thread at a time may run the context. A context with the hint 1 uses no lock. If two
+    /// threads run a context with the hint 1 at the same time, the program ends with a message. With a larger
     /// hint, any number of threads may run the context. Throws std::bad_alloc, and std::invalid_argument if
-    /// the hint is less than 1. In a simulation, the constructor fails the run of the simulation.
+    /// the hint is less than 1. In a simulation, the constructor reports a failure of the simulated run.
     explicit loop_context(int concurrency_hint = many);
 
-    /// Shuts the services down. Then destroys the queued tasks without running them, and refuses the tasks
-    /// that their destructors post. During the destructor, no thread may run the context, post to it, or use
-    /// its services. If a task or coroutine that runs in the context destroys the context, the program ends
-    /// with a message that names the task or coroutine.
+    /// Shuts the services down. Then destroys the queued tasks without running them. If the destructor of a
+    /// task posts another task, the context refuses this other task. During the destructor, no thread may run
+    /// the context, post tasks to the context, or use its services. If a task or coroutine that runs in the
+    /// context destroys the context, the program ends with a message that names the task or coroutine.
     ~loop_context() override;
 
     class executor_type;
     /// Returns a handle that accepts tasks for this context.
     [[nodiscard]] executor_type get_executor() noexcept;
 
-    /// Runs tasks until the context stops, because stop() is called or because no work is left. Returns the
-    /// number of tasks that this call has run. A stopped context runs no tasks, even if tasks are posted
-    /// later. After a stop, run() returns 0 until restart() is called. A debug build prints a warning if the
-    /// context has stopped for lack of work and has tasks again. If a task throws, run() throws the same
-    /// exception. An exception does not stop the context, and the next call of run() continues. A task may
-    /// call run() and all other functions. A task that calls run() counts as work during this call.
+    /// Runs tasks until the context stops. The context stops when stop() is called or when no work is left.
+    /// Returns the number of tasks that this call has run. A stopped context runs no tasks, even if tasks are
+    /// posted later. After a stop, run() returns 0 until restart() is called. A debug build prints a warning
+    /// if run() is called after the context has stopped for lack of work and has got new tasks. If a task
+    /// throws, run() throws the same exception. An exception does not stop the context, and the next call of
+    /// run() continues. A task may call run() and all other functions of the context. A task that calls run()
+    /// counts as work during this call.
     std::size_t run();
     /// Runs tasks like run(), but at most one.
     std::size_t run_one();
 
-    /// Runs tasks like run(), or until `limit` is reached. A running task is not interrupted when the limit
-    /// is reached. A deadline does not stop the context. A stop request calls stop(), so run() returns in
-    /// every thread, and the context runs no tasks before restart(). A stop request before the call has the
-    /// same effect.
+    /// Runs tasks like run(), but returns when `limit` is reached. A running task is not interrupted when the
+    /// limit is reached. A deadline does not stop the context. A stop request calls stop(), so run() returns
+    /// in every thread, and the context runs no tasks before restart(). A stop request before the call has
+    /// the same effect as a stop request during the call.
     std::size_t run(const wait_limit& limit);
     /// Runs tasks like run(limit), where the limit is a stop request. The stop request calls stop().
     std::size_t run(std::stop_token token) { return run(wait_limit(std::move(token))); }
@@ -159,7 +160,7 @@ private:
     [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
     static constexpr std::uint32_t ends = 1;  // the destructor has begun
-    static constexpr std::uint32_t holds = 2; // stop() has been called, but not restart() after it
+    static constexpr std::uint32_t holds = 2; // stop() was called, and restart() has not been called since
     sys::atomic<std::uint32_t> gate_{0};
     const std::uint16_t generation_; // The fork generation in which the context was constructed.
     // Exactly one of the two engines is set.
@@ -174,19 +175,20 @@ public:
     [[nodiscard]] loop_context& context() const noexcept { return *context_; }
     friend bool operator==(const executor_type&, const executor_type&) = default;
 
-    /// Announces outstanding work, which will post its completion to the context. The context does not stop
-    /// for lack of work before on_work_finished() has been called once for each announcement. The last call
-    /// of on_work_finished() may let the context stop. After the stop, another thread may destroy the
-    /// context, even before this call returns. At most 2^25 - 1 announcements may be pending at a time. If
-    /// on_work_finished() is called while no work is outstanding, the program ends with a message.
+    /// Announces outstanding work, such as an operation that will post its completion to the context. The
+    /// context does not stop for lack of work before on_work_finished() has been called once for each
+    /// announcement. The last call of on_work_finished() may stop the context. After the stop, another thread
+    /// may destroy the context, even before this call of on_work_finished() returns. At most 2^25 - 1
+    /// announcements may be pending at a time. If on_work_finished() is called while no work is outstanding,
+    /// the program ends with a message.
     void on_work_started() const noexcept { context_->work_started(); }
     void on_work_finished() const noexcept { context_->work_finished(); }
 
-    /// Returns whether the calling thread runs the context. If the result is true, dispatch() calls its
-    /// function at once.
+    /// Returns whether the calling thread is inside a variant of run() or poll() of the context. If the
+    /// result is true, dispatch() calls its function at once.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return context_->running_in_this_thread(); }
 
-    /// Reports the current exception. The function run() then throws this exception, like an exception of a
+    /// Reports the current exception. A call of run() later throws this exception, like an exception of a
     /// task.
     void report_unhandled(const char* type) const noexcept;
 

@@ -1,5 +1,5 @@
-/// A pool of threads with one loop_context for each thread. Use a loop_pool in a program that gives each
-/// thread its own part of the work.
+/// A pool of threads with one loop_context for each thread. Use a loop_pool in a program in which each thread
+/// has its own part of the work.
 ///
 /// Part: loop. Used by: programs.
 #pragma once
@@ -29,8 +29,8 @@ struct loop_pool_options {
 
     unsigned threads = 0; ///< number of threads; 0 means one per processor that this process may use
     std::string name = "ekiden-loop"; ///< the names of the threads are name-0, name-1, ...
-    /// Pins each thread to one of the usable processors, in the order of their numbers. The option is a hint.
-    /// If the system refuses to pin a thread, no error is reported.
+    /// If true, pins each thread to one of the usable processors, in the order of the processor numbers. The
+    /// option is a hint. If the system refuses to pin a thread, no error is reported.
     bool is_pinned = false;
     /// A thread calls this function when a task without a future throws an exception. The first argument is
     /// the exception, and the second argument is the name of the callable's type. The function must not
@@ -39,34 +39,35 @@ struct loop_pool_options {
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
 };
 
-/// A pool of threads. Each thread runs its own loop_context with the concurrency hint 1. Data that only one
-/// of these threads uses need no lock. The constructor of the pool starts the threads.
+/// A pool of threads. Each thread runs its own loop_context with the concurrency hint 1. If only one of these
+/// threads uses some data, the data need no lock. The constructor of the pool starts the threads.
 ///
-/// In the child of a fork(), the threads do not exist. There, executors throw as described at loop_context,
-/// join() throws std::system_error(operation_not_permitted), and the destructor does nothing.
+/// In the child of a fork(), the threads do not exist. In the child, posts to the executors throw like posts
+/// to a loop_context, join() throws std::system_error(operation_not_permitted), and the destructor does
+/// nothing.
 ///
-/// Thread safety: all members except the destructor may be called concurrently. The threads of the pool may
-/// also call all members that do not say otherwise.
+/// Thread safety: all members except the destructor may be called concurrently. A thread of the pool may also
+/// call any member, unless the comment of the member forbids this.
 class loop_pool {
 public:
     using options = loop_pool_options;
     using executor_type = loop_context::executor_type;
 
     /// Starts the threads. Throws std::invalid_argument for an option that is not allowed. Throws
-    /// std::bad_alloc or std::system_error if the system does not provide memory or a thread. Before the
-    /// constructor throws, it ends the threads that it has started.
+    /// std::bad_alloc if there is no memory, and std::system_error if the system cannot start a thread.
+    /// Before the constructor throws, it ends the threads that it has started.
     explicit loop_pool(options chosen = {});
-    /// Calls join(). The destructor must not run in a thread of the pool. So it must not run in a task, a
-    /// coroutine, the destructor of a coroutine frame or of a thread_local object, or in
-    /// `on_unhandled_exception`. If it runs in a thread of the pool, the program ends with a message that
-    /// names the caller and a remedy. A thread of the pool may call stop() instead.
+    /// Calls join(). The destructor must not run in a thread of the pool. A thread of the pool runs tasks,
+    /// coroutines, destructors of coroutine frames and of thread_local objects, and `on_unhandled_exception`.
+    /// If the destructor runs in a thread of the pool, the program ends with a message that names the caller
+    /// and a remedy. A thread of the pool may call stop() instead.
     ~loop_pool();
     loop_pool(const loop_pool&) = delete;
     loop_pool& operator=(const loop_pool&) = delete;
 
     [[nodiscard]] std::size_t size() const noexcept;
 
-    /// Returns the executor of the next thread. Successive calls return the executors of all threads in turn.
+    /// Returns the executor of one thread. Successive calls return the executors of all threads in turn.
     [[nodiscard]] executor_type get_executor() const noexcept;
     /// Returns the executor of thread `index`. Throws std::out_of_range if `index` is not below size().
     [[nodiscard]] executor_type get_executor(std::size_t index) const;
@@ -81,9 +82,9 @@ public:
         return of_hash(std::hash<Key>()(key));
     }
 
-    /// Stops the pool. Each thread ends when its running task has returned. Queued tasks are not run, and are
-    /// destroyed with the pool. However, a thread that is between two tasks during stop() may begin one more
-    /// task. The call of stop() does not wait for the threads.
+    /// Stops the pool. Each thread ends when its running task has returned. Queued tasks are not run. The
+    /// destructor of the pool destroys these tasks. However, a thread that is between two tasks during stop()
+    /// may begin one more task. The call of stop() does not wait for the threads.
     void stop() noexcept;
 
     /// Waits until no task is queued or running and no work is outstanding on any loop. Then ends the
@@ -93,17 +94,17 @@ public:
     /// wait always stays in the queue.
     ///
     /// If a single loop was stopped through its context, the thread of that loop has ended. Tasks and
-    /// outstanding work of a stopped loop do not delay join(). A second call of join() waits for the first
-    /// call, and then does nothing. Throws std::system_error(resource_deadlock_would_occur) in a thread of
-    /// the pool.
+    /// outstanding work of a stopped loop do not delay join(). If join() is called twice, the second call
+    /// waits until the first call has returned, and then does nothing. Throws
+    /// std::system_error(resource_deadlock_would_occur) in a thread of the pool.
     void join();
-    /// Joins like join(), or until `limit` is reached. Returns whether the threads have been joined. Throws
-    /// like join().
+    /// Joins like join(), but gives up when `limit` is reached. Returns whether the threads have been joined.
+    /// Throws like join().
     ///
     /// The limit ends the wait for tasks, for outstanding work, and for a join() of another thread. When no
-    /// work is left, the call ends the threads and returns true, even if the limit is reached meanwhile.
-    /// Ending the threads takes as long as the destructors of their thread_local objects. Ending the threads
-    /// may also take as long as one task that another thread has just posted.
+    /// work is left, the call ends the threads and returns true, even if the limit is reached while the
+    /// threads end. While they end, the threads run the destructors of their thread_local objects. If another
+    /// thread has just posted a task, a thread of the pool may also run this task first.
     ///
     /// If the limit ends the wait, the call returns false and has no effect. The loops still accept and run
     /// tasks. The program may call join() or stop() later. The destructor calls join() without a limit.

@@ -1,4 +1,5 @@
-/// Limits a batch of tasks that run as one task. A batch has at most 64 tasks, and lasts about 100 us.
+/// Limits a batch of tasks that run as one task. A batch has at most 64 tasks, and lasts at most about 100
+/// us.
 ///
 /// Part: execution. Used by: strands, lanes. Private.
 #pragma once
@@ -13,8 +14,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The limit of one batch. Reading the clock costs more than a short task. If the tasks are short, the batch
 /// reads the clock after tasks 1, 4, 16, 32 and 48. If the tasks are long, the batch reads the clock after
-/// each task. So a batch can exceed its time by one long task. If tasks become longer during a batch, the
-/// batch can exceed its time by up to 16 tasks.
+/// each task. So a batch can exceed its time limit by one long task. If tasks become longer during a batch,
+/// the batch can exceed its time limit by up to 16 tasks.
 class batch_limit {
 public:
     static constexpr std::uint32_t most_tasks = 64;
@@ -23,8 +24,8 @@ public:
     /// `tasks_are_long` is the result of are_long() after the previous batch. For the first batch, pass true.
     explicit batch_limit(bool tasks_are_long) noexcept : are_long_(tasks_are_long) {}
 
-    /// Counts a task that has run. Returns whether this batch may run another task. If `is_last` is true, no
-    /// further task is visible, so the clock is not read.
+    /// Counts a task that has run. Returns whether this batch may run another task. `is_last` must be true if
+    /// no further task is visible. In this case, the clock is not read.
     [[nodiscard]] bool goes_on(bool is_last = false) noexcept {
         if (++run_ < next_read_) return true;
         return is_last ? run_ < most_tasks : has_time();
@@ -32,7 +33,7 @@ public:
 
     /// Returns the number of counted tasks.
     [[nodiscard]] std::uint32_t count() const noexcept { return run_; }
-    /// Returns whether the tasks are too long for a full batch.
+    /// Returns whether the tasks of this batch are so long that 64 of them would exceed 100 us.
     [[nodiscard]] bool are_long() const noexcept { return are_long_; }
 
 private:
@@ -54,7 +55,7 @@ private:
 
     static constexpr std::uint32_t longest_step = 16;
 
-    std::uint64_t start_ = 0; // the time of the first read of the clock; 0 before that
+    std::uint64_t start_ = 0; // the time at which the clock was first read, or 0 if it has not been read
     std::uint32_t run_ = 0;
     std::uint32_t next_read_ = 1;
     bool are_long_;

@@ -12,7 +12,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The base of executor_binder and allocator_binder. A call of a binder directly calls its target.
+/// The base of executor_binder and allocator_binder. A call of a binder calls the target of the binder.
 template <class T, class Bound>
 class binder {
 public:

@@ -45,7 +45,7 @@ void call_all(const Sink& sink, F& f, std::size_t first, std::size_t last) noexc
     }
 }
 
-/// Returns whether the sink runs one function after the other.
+/// Returns whether the sink runs its functions one at a time.
 template <class Sink>
 [[nodiscard]] bool runs_one_at_a_time(const Sink& sink) noexcept {
     if constexpr (requires { sink.runs_one_at_a_time(); })
@@ -58,11 +58,11 @@ template <class Sink>
 /// at a time.
 ///
 /// A run of the task copies `f` and removes the first number from the range. Then the run queues the task
-/// again, and calls the copy with the first number. So another thread may run the task meanwhile, and a call
-/// may wait for any other call.
+/// again, and calls the copy with the first number. So another thread may run the task during this call, and
+/// the call may wait for any other call.
 ///
-/// If another thread has queued the task, the run posts the right half of the range as a second task. So both
-/// threads get a part of the calls.
+/// If a thread runs a task that another thread has queued, the run posts the right half of the range as a
+/// second task. So both threads get a part of the calls.
 ///
 /// If the executor runs one function at a time, a single run of the task makes all calls.
 template <class Sink, class F>
@@ -78,7 +78,7 @@ private:
         auto* const self = static_cast<bulk_task*>(base);
         if (request == task_request::run)
             run(self);
-        else if (!task_offer::take_back(*self)) // queue() handles a task that it offers
+        else if (!task_offer::take_back(*self)) // if it returns true, queue() handles the task
             recycler::destroy(self);
         return nullptr;
     }
@@ -104,11 +104,11 @@ private:
         call_with(*f, first);
     }
 
-    /// Leaves `f` empty if the callable cannot be copied.
+    /// Copies the callable to `f`. Leaves `f` empty if the copy constructor throws.
     void copy_to(std::optional<F>& f) noexcept {
         try {
             f.emplace(std::as_const(f_));
-        } catch (...) { // then this thread makes all calls with the original callable
+        } catch (...) { // without a copy, this thread makes all calls with the original callable
         }
     }
 
@@ -130,9 +130,10 @@ private:
         if (queue(sink_, right)) last_ = middle;
     }
 
-    /// Gives a task to the executor. Returns true if the executor has accepted or refused the task. A refused
-    /// task is destroyed, and its calls are abandoned. Returns false if the executor has thrown, and the task
-    /// has been destroyed. In this case, the caller must make the calls of the task.
+    /// Gives a task to the executor. If the executor accepts the task, returns true. If the executor refuses
+    /// the task, destroys the task, abandons its calls and returns true. If the executor throws without
+    /// accepting the task, destroys the task and returns false. In this case, the caller must make the calls
+    /// of the task.
     [[nodiscard]] static bool queue(const Sink& sink, bulk_task* given) noexcept {
         const task_offer offered(*given);
         bool has_thrown = false;
@@ -149,7 +150,7 @@ private:
     const Sink sink_;
     std::size_t first_;
     std::size_t last_;
-    const void* home_; // the thread that has queued the task, for comparison only; null if it is unknown
+    const void* home_; // identifies the thread that has queued the task; null if it is unknown
     F f_;
 };
 

@@ -38,7 +38,8 @@ void continuations::remove(listed_continuation& begun) noexcept {
 }
 
 void continuations::done(const listed_continuation* begun) noexcept {
-    // [CN2] Release: this is the last use of the context. Pairs with the acquire in shutdown().
+    // [CN2] Release: publishes that this thread does not use the context any more. Pairs with the acquire in
+    // shutdown().
     list_of(begun).present.fetch_sub(1, sys::release);
 }
 

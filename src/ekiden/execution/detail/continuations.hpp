@@ -1,5 +1,5 @@
-/// The list of the continuations of futures that will run on a context. When the context ends, it cancels the
-/// continuations whose results have not been set.
+/// Stores the continuations of futures that will run on a context when their results are set. When the
+/// context ends, it cancels the continuations whose results have not been set.
 ///
 /// Part: execution. Used by: future::then(). Private.
 ///
@@ -7,12 +7,14 @@
 /// ends the context. One compare-exchange of the phase of the continuation decides between these two threads
 /// [CN1].
 ///
-/// If the result is set first, its thread removes the continuation from the list and queues it. Then the
-/// thread ends the outstanding work of the continuation and calls done(). The function shutdown() waits for
-/// done() [CN2], so the context exists until done() is called.
+/// If the result is set before the context ends, the thread that sets the result removes the continuation
+/// from the list and queues the continuation. Then this thread ends the outstanding work of the continuation
+/// and calls done(). The function shutdown() waits for done() [CN2], so the context exists until done() is
+/// called.
 ///
-/// If the context ends first, shutdown() removes the continuation from the list and cancels it. The thread
-/// that sets the result later uses only the continuation, but not the context.
+/// If the context ends before the result is set, shutdown() removes the continuation from the list and
+/// cancels the continuation. The thread that sets the result later uses the continuation, but does not use
+/// the context.
 ///
 /// A continuation is attached to its result under the lock of its list. So every continuation that shutdown()
 /// finds in the list is attached.
@@ -29,7 +31,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// A continuation in the list of its context, from then() until its result is set or the context ends.
+/// A continuation that is in a list of its context. The continuation leaves the list when its result is set
+/// or the context ends.
 class listed_continuation {
 public:
     using function = void (*)(listed_continuation& self) noexcept;
@@ -44,11 +47,11 @@ public:
 
     /// The thread that sets the result calls try_begin(). If try_begin() returns true, the caller must queue
     /// the continuation, and the context exists until the caller calls continuations::done(). If try_begin()
-    /// returns false, the context has canceled the continuation, and may have been destroyed.
+    /// returns false, the context has canceled the continuation, and the context may have been destroyed.
     [[nodiscard]] bool try_begin() noexcept {
         std::uint32_t expected = waits;
-        // [CN1] Relaxed: publishes nothing. Pairs with try_cancel(). Only one of these two compare-exchanges
-        // succeeds.
+        // [CN1] Relaxed is enough, because this compare-exchange publishes no data. It competes with the
+        // compare-exchange in try_cancel(). Only one of the two succeeds.
         return phase_.compare_exchange_strong(expected, begun, sys::relaxed, sys::relaxed);
     }
 
@@ -74,7 +77,7 @@ private:
     sys::cell<listed_continuation*> previous_{nullptr};
 };
 
-/// The lists of one context.
+/// The lists of the continuations of one context.
 class continuations final : public execution_context::service {
 public:
     explicit continuations(execution_context& owner) noexcept : service(owner) {}
@@ -86,11 +89,11 @@ public:
     };
     [[nodiscard]] state add(listed_continuation& added) noexcept;
 
-    /// Removes a continuation from the list, after its try_begin() has returned true. The continuation may be
-    /// destroyed after this call.
+    /// Removes a continuation from the list. The caller must call try_begin() of the continuation first, and
+    /// the result must be true. The continuation may be destroyed after this call.
     void remove(listed_continuation& begun) noexcept;
-    /// Ends the use of the context. Call done() after remove(). Only the address in `begun` is used, not the
-    /// object.
+    /// Tells the context that the calling thread does not use the context any more. Call done() after
+    /// remove(). The function done() does not access the object `*begun`, which may have been destroyed.
     void done(const listed_continuation* begun) noexcept;
 
 private:
@@ -98,11 +101,11 @@ private:
         sys::slow_lock lock;
         sys::cell<bool> is_closed{false};                   // under lock
         sys::cell<listed_continuation*> newest{nullptr};    // under lock
-        sys::atomic<std::size_t> present{0};                // continuations before done() or cancellation
+        sys::atomic<std::size_t> present{0};                // number of listed or begun continuations
         void unlink(listed_continuation& removed) noexcept; // under lock
         listed_continuation* cancel_all() noexcept;
     };
-    static constexpr unsigned list_bits = 4; // there are several lists, so that threads rarely contend
+    static constexpr unsigned list_bits = 4; // there are 16 lists, so that threads rarely contend
 
     [[nodiscard]] list& list_of(const listed_continuation* one) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(one);

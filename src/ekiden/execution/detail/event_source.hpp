@@ -1,7 +1,7 @@
 /// Interfaces for events of the system, such as data that arrives at a socket.
 ///
-/// Part: execution. Used by: loops, whose threads wait for events, and adapters, which provide event sources.
-/// Private.
+/// Part: execution. Used by: loops, and adapters of other libraries. Private. The threads of loops wait for
+/// events, and the adapters provide event sources.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -33,11 +33,11 @@ protected:
 /// been shut down.
 class event_source {
 public:
-    /// Runs the handlers of at most `most` events. Returns the number of events.
+    /// Runs the handlers of at most `most` events. Returns the number of handlers that this call has run.
     ///
     /// If `wait` is null, run() does not wait. Otherwise, if there is no event, run() calls wait->begin(),
-    /// waits for events, and calls wait->end(). After any of these steps, run() may return. Every few hundred
-    /// events, run() calls wait->is_wanted(), and returns if the result is true.
+    /// waits for events, and calls wait->end(). After any of these steps, run() may return. After every few
+    /// hundred events, run() calls wait->is_wanted(), and returns if is_wanted() returns true.
     ///
     /// A handler may call run() again. Only one thread at a time calls run(), and this thread is inside the
     /// context. Throws whatever a handler throws.

@@ -29,16 +29,16 @@ void give_by(const E& e, F&& f, const A& allocator) {
         e.defer(std::forward<F>(f), allocator);
 }
 
-/// A function that dispatches a handler to the associated executor of the handler. Until then, the function
-/// counts as outstanding work of the context of that executor. If the handler is an executor_binder, only the
-/// target of the binder is passed on.
+/// A function that dispatches a handler to the associated executor of the handler. Before the dispatch, the
+/// function counts as outstanding work of the context of the associated executor. If the handler is an
+/// executor_binder, only the target of the binder is passed on.
 template <class Handler>
 class work_dispatcher {
     using executor_type = associated_executor_t<Handler>;
 
 public:
     /// `runner` is the context that will run this function. If the associated executor of the handler has the
-    /// same context, no work is counted. The queued function already keeps its own context running.
+    /// same context, no work is counted. In this case, the queued function already keeps the context running.
     template <class H>
     work_dispatcher(H&& handler, const execution_context& runner)
         : handler_(std::forward<H>(handler)),
@@ -55,7 +55,7 @@ public:
         const auto allocator = ekiden::get_associated_allocator(handler_);
         if constexpr (requires { is_binder(handler_); }) {
             handler_.get_executor().dispatch(std::move(handler_.get()), allocator);
-        } else { // copies the executor, which may be a part of the moved handler
+        } else { // the executor is copied, because it may be a part of the moved handler
             const struct kept {
                 executor_type where;
                 bool counts;
@@ -75,7 +75,7 @@ private:
     bool counts_;
 };
 
-/// Whether handlers of this type have an associated executor.
+/// True if handlers of this type have an associated executor.
 template <class Handler>
 inline constexpr bool has_own_executor =
     !std::same_as<associated_executor_t<Handler, inline_executor>, inline_executor>

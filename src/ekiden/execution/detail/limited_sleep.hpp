@@ -17,8 +17,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// acquire. Second, the thread checks its condition and is_over(). Third, the thread calls sleep() with the
 /// value of the word that it has read.
 ///
-/// The thread that requests a stop calls the `Interrupt`. The `Interrupt` must change the word by a
-/// read-modify-write with release, and wake all threads that sleep on the word.
+/// The thread that requests a stop calls the function of type `Interrupt`. This function must change the word
+/// by a read-modify-write with release, and wake all threads that sleep on the word.
 ///
 /// [LS1] The thread that requests the stop sets the request, then changes the word (release). The sleeper
 /// reads the word (acquire), then checks for the request. If the sleeper does not see the request, it has
@@ -34,7 +34,8 @@ public:
     /// Returns whether the limit is reached.
     [[nodiscard]] bool is_over() const noexcept { return limit_.is_reached(); }
 
-    /// Sleeps while `word` contains `seen`, until a wake-up or the deadline. May also return earlier.
+    /// Sleeps while `word` contains `seen`. Returns after a wake-up or at the deadline, and may also return
+    /// earlier.
     void sleep(const sys::atomic<std::uint32_t>& word, std::uint32_t seen) const noexcept {
         if (limit_.is_timed())
             (void)sys::futex_wait_until(word, seen, limit_.deadline());
@@ -44,7 +45,7 @@ public:
 
 private:
     const wait_limit& limit_;
-    const std::stop_callback<Interrupt> on_stop_; // the destructor waits for a running call
+    const std::stop_callback<Interrupt> on_stop_; // its destructor waits for a running interrupt
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,5 +1,5 @@
-/// Detects that a context is destroyed by one of its own threads. The destructor would wait for this thread
-/// forever.
+/// Detects that a context is destroyed by one of its own threads. The destructor of such a context would wait
+/// for its own thread forever.
 ///
 /// Part: execution. Used by: pools, loops and loop pools. Private.
 #pragma once
@@ -26,8 +26,8 @@ private:
     const char* const outer_;
 };
 
-/// Returns whether the context named `id` has started the calling thread. The result is also right in
-/// destructors of thread_local objects.
+/// Returns whether the context with the identifier `id` has started the calling thread. The result is also
+/// correct in destructors of thread_local objects.
 [[nodiscard]] inline bool is_started_by(context_id id) noexcept { return thread_record::here().owner == id; }
 
 /// Ends the program with a message, because the calling thread destroys its own context. The message names

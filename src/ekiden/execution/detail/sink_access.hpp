@@ -8,7 +8,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// A friend of every executor of the library. The comment of task_sink describes the two functions.
+/// Calls private functions of executors. Every executor of the library declares this class as a friend. The
+/// comment of task_sink describes accept() and continue_with().
 struct sink_access {
     template <class Sink>
     static bool accept(const Sink& sink, task* given, task_order order) {

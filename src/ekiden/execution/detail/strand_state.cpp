@@ -14,8 +14,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 void strand_state::run_batch(const operations& how, const execution_context& inner) {
     if (std::exchange(is_in_passing_, false)) {
-        // A dispatch() runs the drain on its own stack. It runs only its own function, and posts the other
-        // functions.
+        // The caller of dispatch() runs the drain. This run executes only the function of the dispatch(), and
+        // posts the other functions.
         const serial_scope here(this);
         try {
             task* own = next();
@@ -51,8 +51,8 @@ void strand_state::run_tasks(const execution_context& inner, bool is_kept) {
     const serial_scope here(this);
     const trace::detail::interval turn(trace::kind::turn, "strand", trace::detail::id_of(this));
     batch_limit limit(tasks_are_long_);
-    // The thread sees the task first, and checks the gate afterwards. So if the task was posted after
-    // pause(), the check sees the pause.
+    // The thread first sees the task, and then checks the gate. So if the task was posted after pause(), the
+    // check sees the pause.
     while ((EKIDEN_MUTANT(strand_asks_the_gate_first) || has_next())
            && (std::exchange(is_kept, false) || !inner.holds_tasks())) {
         task* const taken = next();
@@ -91,7 +91,7 @@ bool strand_state::has_next() noexcept {
 }
 
 /// Makes the strand idle if no task is queued. Destroys the strand if its last handle has been destroyed.
-/// Returns whether one of the two has happened. Only the owner of the drain may call this function.
+/// Returns true if the strand is idle or destroyed. Only the owner of the drain may call this function.
 bool strand_state::is_over(const operations& how) noexcept {
     if (queue_.try_rest()) return true;
     if (!queue_.has_ended()) return false;

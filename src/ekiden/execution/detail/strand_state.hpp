@@ -16,9 +16,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The state of a strand. The state is also the drain of the strand: a task that is queued in the inner
-/// context while tasks are queued in the strand. So a strand allocates no memory when it becomes busy.
-/// Without the executor, the state has 40 bytes.
+/// The state of a strand. The state is also a task, which is called the drain of the strand. The drain is
+/// queued in the inner context while tasks are queued in the strand. So a strand allocates no memory when it
+/// becomes busy. Without the executor, the state has 40 bytes.
 class strand_state : public task {
 public:
     strand_state(const strand_state&) = delete;
@@ -32,17 +32,18 @@ public:
         return queue_.push(given);
     }
 
-    /// Tries to begin a call of a function that is not in a task, on a thread of the inner context. If
-    /// begin_in_passing() returns true, the strand was idle, and the caller owns the drain. The caller must
-    /// then call one function inside a serial_scope of this strand, and then call leave_in_passing(). Any
-    /// thread with a handle may call begin_in_passing().
+    /// Tries to make an idle strand busy, so that the caller can call one function that is not part of a
+    /// task. The caller must be a thread of the inner context. If begin_in_passing() returns true, the strand
+    /// was idle, and the caller owns the drain. The caller must then call one function inside a serial_scope
+    /// of this strand, and then call leave_in_passing(). Any thread with a handle may call
+    /// begin_in_passing().
     [[nodiscard]] bool begin_in_passing() noexcept { return queue_.try_begin(); }
 
     /// Counts one more handle. The caller must have a handle.
     void add_handle() noexcept { handles_.fetch_add(1, sys::relaxed); }
 
-    /// Counts one handle less. Returns true if the state is no longer used, so that the caller must destroy
-    /// the state.
+    /// Counts one handle less. Returns true if the caller must destroy the state, because no thread uses the
+    /// state any more.
     [[nodiscard]] bool drop_handle() noexcept {
         // [SN1] both sides. Release: publishes what was done through this handle. Acquire: the last handle
         // sees what was done through the other handles.
@@ -68,27 +69,27 @@ protected:
 
     /// Gives the drain to the inner executor, after enqueue(given) has returned true. If the executor accepts
     /// no more tasks, abandons all queued tasks and returns false. If the executor throws, abandons all
-    /// queued tasks, reports all of them except `given`, and throws the same exception. Afterwards the state
-    /// may have been destroyed.
+    /// queued tasks, reports the exception for each of them except `given`, and throws the exception.
+    /// Afterwards the state may have been destroyed.
     bool start(const operations& how, task_order order, const task* given);
 
-    /// Gives the drain to the inner executor, like start(), for dispatch(). The inner executor may let the
-    /// caller run the drain at once. Returns the task that the caller must run, or null. The drain runs only
-    /// `given`. An exception of `given` may reach the caller.
+    /// Gives the drain to the inner executor for a call of dispatch(). Handles refusals and exceptions like
+    /// start(). The inner executor may let the caller run the drain at once. Returns the task that the caller
+    /// must run, or null. The drain runs only `given`. An exception of `given` may reach the caller.
     [[nodiscard]] task* start_here(const operations& how, const task* given);
 
-    /// Runs a batch of tasks. Then schedules the drain for the remaining tasks. If a task throws, also
-    /// schedules the drain, and throws the exception of the task. If `inner` is paused or stopped, no further
-    /// task begins. Afterwards the state may have been destroyed.
+    /// Runs a batch of tasks. Then schedules the drain for the remaining tasks. If a task throws, run_batch()
+    /// schedules the drain and then throws the exception of the task. If `inner` is paused or stopped, no
+    /// further task begins. Afterwards the state may have been destroyed.
     void run_batch(const operations& how, const execution_context& inner);
 
     /// Ends a call that begin_in_passing() has begun. Schedules the drain for tasks that were posted
     /// meanwhile. Afterwards the state may have been destroyed.
     void leave_in_passing(const operations& how) noexcept { leave(how, task_order::usual); }
 
-    /// Abandons the drain. If this thread has offered the drain to an executor, the drain belongs to this
-    /// thread again. If this thread has not offered the drain, all queued tasks are abandoned, and the strand
-    /// becomes idle. Afterwards the state may have been destroyed.
+    /// Called when an executor abandons the drain. If this thread has offered the drain to the executor, the
+    /// drain belongs to this thread again. If this thread has not offered the drain, all queued tasks are
+    /// abandoned, and the strand becomes idle. Afterwards the state may have been destroyed.
     void abandon(const operations& how) noexcept;
 
 private:

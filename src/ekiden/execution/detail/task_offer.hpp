@@ -1,4 +1,4 @@
-/// Tells a thread that gives a task to an executor whether the executor has abandoned the task.
+/// Lets a thread detect whether an executor has abandoned a task that the thread has given to the executor.
 ///
 /// Part: execution. Used by: strands, lanes, timers, bulk posts. Private.
 #pragma once
@@ -10,11 +10,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The offer of a task to an executor. An offer is a local variable around the call that gives the task to
-/// the executor. The offers of a thread may be nested. An executor that refuses a task, or throws, abandons
-/// the task in the same call. Some abandoned tasks must not be destroyed. For example, the drain of a strand
-/// has functions that were accepted earlier. When a task of this kind is abandoned, it calls take_back().
-/// Then the task belongs again to the thread that has offered it.
+/// The offer of a task to an executor. An offer is a local variable that exists during the call that gives
+/// the task to the executor. The offers of a thread may be nested. An executor that refuses a task, or
+/// throws, abandons the task in the same call. Some abandoned tasks must not be destroyed. An example is the
+/// drain of a strand, because functions that were accepted earlier are still queued in the strand. When a
+/// task of this kind is abandoned, the task calls take_back(). Then the task belongs again to the thread that
+/// has offered it.
 class task_offer {
 public:
     explicit task_offer(const task& offered) noexcept

@@ -12,13 +12,13 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The position of a new task among the waiting tasks.
 enum class task_order : std::uint8_t {
     usual, ///< The context chooses the position. A worker of a pool runs its newest task first.
-    last,  ///< Behind the waiting tasks, for a task that lets other tasks run first.
+    last,  ///< The task is queued behind the waiting tasks, so that these tasks run first.
     /// Like `last`. If the caller is a thread of this context, no other thread is woken for the task before
     /// the caller's current task returns, sleeps or blocks. In a blocking_region, `deferred` has the same
     /// effect as `last`.
     deferred,
-    /// Like `usual`, for a thread that must not wait, such as a thread that fires timers. A full lane accepts
-    /// the task although this exceeds its capacity.
+    /// Like `usual`, but the post must not wait. A thread that fires timers uses this order, for example. A
+    /// full lane accepts such a task beyond its capacity.
     immediate,
 };
 

@@ -1,6 +1,6 @@
 /// Lists of tasks and lists of waiting threads.
 ///
-/// Part: lanes. Used by: lane_table, lanes_state.
+/// Part: lanes. Used by: lane_table, and lanes_state.
 #pragma once
 
 #include <ekiden/future/promise.hpp>
@@ -33,13 +33,13 @@ private:
 struct lane;
 
 /// A thread that waits until a lane is idle, or until there is room for its post. The object is on the stack
-/// of the thread.
+/// of the waiting thread.
 struct lane_waiter {
     static constexpr std::uint32_t until_idle = ~std::uint32_t{0};
 
-    const lane* where = nullptr; ///< The lane, or null to wait for room in all lanes.
-    /// The number of tasks that must leave before this thread continues. `until_idle` means that the lane
-    /// must become idle.
+    const lane* where = nullptr; ///< The lane; null if the thread waits for room in all lanes together.
+    /// The number of tasks that must be dequeued or dropped before this thread continues. `until_idle` means
+    /// that the lane must become idle.
     std::uint32_t ahead = until_idle;
     lane_waiter* next = nullptr;
     promise<void> done;
@@ -53,8 +53,8 @@ public:
     void push(lane_waiter& last) noexcept;
     /// Removes a waiter. Returns false if the waiter is not in the list.
     [[nodiscard]] bool remove(const lane_waiter& gone) noexcept;
-    /// Tells the waiters that `count` tasks have left the lane `where`. Moves the waiters that may continue
-    /// to `released`. If `count` is lane_waiter::until_idle, moves all waiters of the lane.
+    /// Records that `count` tasks have left the lane `where`. The waiters that may continue are moved to
+    /// `released`. If `count` is lane_waiter::until_idle, all waiters of the lane are moved.
     void advance(const lane* where, std::uint32_t count, lane_waiters& released) noexcept;
     /// Lets all waiting threads continue. The caller must not own a lock.
     void complete() noexcept;
@@ -63,8 +63,8 @@ private:
     lane_waiter* first_ = nullptr;
 };
 
-/// Counts the tasks that wait in all lanes, if the options limit their number. Without a limit, all functions
-/// do nothing.
+/// Counts the tasks that wait in all lanes, if the options limit the number of these tasks. Without a limit,
+/// all functions do nothing.
 ///
 /// Thread safety: all members may be called concurrently.
 class shared_room {
@@ -73,10 +73,11 @@ public:
 
     /// Counts one more task if there is room for the task. Returns whether there was room.
     [[nodiscard]] bool try_enter() noexcept;
-    /// Counts one more task, even if there is no room for the task. Without room, adds `waiting` to the list,
-    /// unless `waiting` is null. Returns whether `waiting` has been added.
+    /// Counts one more task, even if there is no room for the task. If there is no room and `waiting` is not
+    /// null, adds `waiting` to the list. Returns whether `waiting` has been added.
     bool enter(lane_waiter* waiting) noexcept;
-    /// Counts `count` tasks less. Moves the waiters that have room now to `released`.
+    /// Subtracts `count` from the number of tasks. Waiters for which there is room now are moved to
+    /// `released`.
     void leave(std::uint32_t count, lane_waiters& released) noexcept;
 
 private:

@@ -1,5 +1,5 @@
-/// The lock of a shard. The lock is a spin_mutex that a thread cannot acquire repeatedly while another thread
-/// waits for a long time.
+/// The lock of a shard: a spin_mutex with a count of the threads that have waited long. While a thread waits
+/// long, the count prevents other threads from acquiring the lock repeatedly.
 ///
 /// Part: lanes. Used by: lanes_state.
 #pragma once
@@ -16,16 +16,16 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A mutex that meets the requirements of Lockable.
 ///
 /// A thread that runs a full lane acquires the lock several times for each function. A function that posts to
-/// its own lane also acquires the lock often. With a spin_mutex alone, such a thread would nearly always find
-/// the lock free, and the other threads would nearly always find the lock held. Therefore the lock counts the
-/// threads that have waited for longer than a locked section lasts. While the count is not zero, each other
-/// thread yields once before it acquires the lock.
+/// its own lane also acquires the lock often. With a spin_mutex alone, a thread that often acquires the lock
+/// would nearly always find the lock free, and the other threads would nearly always find the lock held.
+/// Therefore the lock counts the threads that have waited longer than a locked section usually lasts. While
+/// the count is not zero, every other thread yields once before it acquires the lock.
 class lane_lock {
 public:
     void lock() noexcept {
         // Relaxed is enough, because the count only decides whether this thread yields.
         if (waiting_long_.load(sys::relaxed) != 0) [[unlikely]]
-            sys::yield(); // only once, because a third thread may have preempted the waiting thread
+            sys::yield(); // only once, because the waiting thread may have been preempted by a third thread
         if (!mutex_.try_lock()) [[unlikely]]
             lock_slow();
     }

@@ -1,9 +1,9 @@
 /// A hash table of the active lanes of one shard.
 ///
-/// Part: lanes. Used by: lanes_state, lanes.
+/// Part: lanes. Used by: lanes_state, and lanes.
 ///
-/// The hash table has chains. The table grows and shrinks by one bucket at a time, like the linear hashing of
-/// Litwin (1980). So no call of a function of the table takes long.
+/// Each bucket of the hash table is a chain of lanes. The table grows and shrinks by one bucket at a time,
+/// like the linear hashing of Litwin (1980). So no function of the table takes long.
 #pragma once
 
 #include <ekiden/lanes/detail/lane_lists.hpp>
@@ -23,21 +23,22 @@ struct lane {
     [[nodiscard]] bool is_unused() const noexcept { return tasks.empty() && !is_ready && !is_running; }
 
     task_ring tasks;            ///< the waiting tasks
-    lane* chain = nullptr;      ///< the next lane of the bucket; free for other use after remove()
+    lane* chain = nullptr;      ///< the next lane of the bucket; after remove(), other lists use this link
     lane* next_ready = nullptr; ///< the next lane in the shard's list of ready lanes
     const std::uint32_t hash;
-    std::uint32_t waiting = 0;           ///< the number of `tasks`
-    std::uint32_t dequeued = 0;          ///< the size of the running batch; always 0 with a capacity
-    bool is_ready = false;               ///< the lane is in the shard's list of ready lanes
-    bool is_running = false;             ///< a thread runs tasks of the lane
-    bool has_waiters = false;            ///< threads may wait for the lane
-    sys::atomic<bool> is_closed = false; ///< the lane accepts no tasks until it is idle
+    std::uint32_t waiting = 0;           ///< the number of tasks in `tasks`
+    std::uint32_t dequeued = 0;          ///< the size of the running batch; 0 if a capacity is set
+    bool is_ready = false;               ///< true if the lane is in the shard's list of ready lanes
+    bool is_running = false;             ///< true if a thread runs tasks of the lane
+    bool has_waiters = false;            ///< true if threads may wait for the lane
+    sys::atomic<bool> is_closed = false; ///< true if the lane accepts no tasks until it is idle
 };
 
 /// A hash table of lanes. The table does not own the lanes.
 ///
-/// Thread safety: none. The lock of the shard guards the table. Callers pass mixed hashes, in which all bits
-/// are well distributed. The only function of the program that the table calls is the `==` of keys.
+/// Thread safety: none. The lock of the shard guards the table. Callers must pass mixed hashes, which means
+/// that all bits are well distributed. The only function of the program that the table calls is the `==` of
+/// keys.
 class lane_table {
 public:
     lane_table() : buckets_(fewest_buckets) {}
@@ -62,7 +63,8 @@ private:
     static constexpr std::size_t fewest_buckets = 8;
 
     [[nodiscard]] std::size_t bucket_of(std::uint32_t hash) const noexcept {
-        // If this bucket does not exist yet, its lanes are in the bucket whose number lacks the highest bit.
+        // If this bucket does not exist yet, its lanes are in another bucket. The number of the other bucket
+        // is the same number without the highest bit.
         const std::size_t bucket = hash & mask_;
         return bucket < buckets_.size() ? bucket : bucket & (mask_ >> 1);
     }
@@ -70,7 +72,7 @@ private:
     void merge() noexcept;
 
     std::size_t size_ = 0;
-    std::size_t mask_ = fewest_buckets - 1; // selects the low bits of a hash that number the buckets
+    std::size_t mask_ = fewest_buckets - 1; // selects the bits of a hash that are the bucket number
     std::vector<lane*> buckets_;
 };
 

@@ -36,7 +36,7 @@ struct post_random {
 /// may follow a regular pattern.
 bool lanes_state::is_measured() const noexcept {
     if (measured_below_ == 0) return false;
-    std::uint64_t& random = sys::local<post_random>().last; // a word of the shard would be contended
+    std::uint64_t& random = sys::local<post_random>().last; // thread-local, to avoid contention
     random = random * 6364136223846793005U + 1442695040888963407U;
     return random >> 32 < measured_below_;
 }
@@ -116,7 +116,7 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
     case when_full::drop_oldest:
         ++s.dropped;
         if (here.tasks.empty()) return true;
-        s.left.tasks.push(here.tasks.pop()); // the new task gets the room of the oldest one
+        s.left.tasks.push(here.tasks.pop()); // the new task gets the room of the oldest task
         --here.waiting;
         return std::nullopt;
     case when_full::block:

@@ -31,9 +31,9 @@ std::size_t shard_count_of(const lanes_options& options) {
                              "0 (one per usable processor) to " + std::to_string(most_shards));
     }
     if (options.shards != 0) return std::bit_ceil(options.shards);
-    if (simulation_here() != nullptr) return 4; // so every machine has the same number
-    // Two threads that run lanes of one shard delay each other. A shard without a thread of its own makes the
-    // batches of the other shards short.
+    if (simulation_here() != nullptr) return 4; // the same number of shards on every machine
+    // With fewer shards than threads, threads that run lanes of one shard would delay each other. With more
+    // shards than threads, the batches would be shorter.
     return std::bit_floor(std::min(sys::usable_concurrency(), most_shards));
 }
 
@@ -68,10 +68,10 @@ const char* lanes_state::answer_drain(task* drain, task_request request) {
     return nullptr;
 }
 
-/// The tasks that a thread has dequeued from a lane, to run them.
+/// The tasks that a thread has dequeued from a lane and is about to run.
 struct lanes_state::batch {
     task_ring tasks;
-    std::uint32_t left = 0; // the number of `tasks`
+    std::uint32_t left = 0; // the number of tasks in `tasks`
     std::uint32_t run = 0;
 };
 
@@ -98,7 +98,7 @@ void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_
     batch_limit limit(s.tasks_are_long);
     simulated_thread* const simulation = simulation_here();
     const serial_scope inside(this);
-    (void)sort(s); // even if a lane is ready: other keys must not wait behind its tasks
+    (void)sort(s); // even if a lane is ready, because other keys must not wait behind its tasks
     for (bool goes_on = true; goes_on;) {
         if (s.first_ready == nullptr) (void)sort(s);
         if (s.first_ready == nullptr) break;
@@ -150,9 +150,9 @@ void lanes_state::leave_for_good(lock& guard, lane_shard& s, bool has_drain) noe
     drop_handle();
 }
 
-/// A thread calls this before it releases the lock. If there is a task to run or to sort, some thread must
-/// own the drain, so that no lane waits behind a function that blocks. Returns true if the calling thread
-/// owns the drain and must give the drain to the inner executor.
+/// A thread calls keep_drain() before it releases the lock. If there is a task to run or to sort, some thread
+/// must own the drain. Otherwise a lane could wait behind a function that blocks. Returns true if the calling
+/// thread owns the drain and must give the drain to the inner executor.
 bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
     if (!has_drain) return s.first_ready != nullptr && s.inbox.try_begin();
     while (s.first_ready == nullptr) {
@@ -164,8 +164,9 @@ bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
 
 // ---- one lane
 
-/// Dequeues the tasks that the thread is about to run. Without a capacity, these are all tasks of the lane.
-/// With a capacity, it is only the oldest task, so that the number of waiting tasks is exact.
+/// Dequeues the tasks that the thread is about to run. If no capacity is set, begin_batch() dequeues all
+/// tasks of the lane. If a capacity is set, it dequeues only the oldest task, so that the number of waiting
+/// tasks is exact.
 void lanes_state::begin_batch(lane_shard& s, lane& here, batch& taken) noexcept {
     if (!is_bounded_) {
         taken.tasks = std::exchange(here.tasks, {});
@@ -241,7 +242,7 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
         erase(s, here);
 }
 
-/// Tells the waiters that `count` tasks have left the lane. Releases the posts that have room now.
+/// Records that `count` tasks have left the lane. Releases the posts that have room now.
 void lanes_state::tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept {
     if (here.has_waiters) [[unlikely]]
         s.waiters.advance(&here, count, s.left.released);
@@ -258,8 +259,9 @@ std::uint32_t lanes_state::drop_all(lane_shard& s, lane& here, task_ring& to) no
 
 namespace {
 
-/// The most entries that a shard keeps for its next lanes: as many as one sort may need. The threads of a
-/// shard allocate and free entries by turns, and freeing an entry of another thread is slow.
+/// The maximum number of unused lanes that a shard keeps for new lanes. One call of sort() needs at most this
+/// number. Without unused lanes, threads would often free memory that another thread has allocated, which is
+/// slow.
 constexpr std::uint32_t most_unused = batch_limit::most_tasks;
 
 } // namespace
@@ -342,7 +344,7 @@ bool lanes_state::wait_idle(lock guard, lane_shard& s, lane* here, const wait_li
     s.waiters.push(me);
     unlock(guard, s);
     if (me.is_done.wait(limit)) return true;
-    // The lanes exist while a waiter is in a list: a lane is erased together with its waiters.
+    // The lanes exist while a waiter is in a list, because a lane is erased together with its waiters.
     guard.lock();
     const bool gave_up = s.waiters.remove(me);
     guard.unlock();

@@ -1,5 +1,6 @@
-/// The part of lanes that does not depend on the types of key and executor: the shards of active lanes, and
-/// the drains that run the lanes. The protocol and its proof are in execution/detail/strand.md.
+/// The part of lanes that does not depend on the types of key and executor. This part consists of the shards
+/// of active lanes, and of the drains that run the lanes. The page execution/detail/strand.md explains and
+/// proves the protocol.
 ///
 /// Part: lanes. Used by: lanes.
 #pragma once
@@ -35,12 +36,13 @@ struct keyed_task : task {
     keyed_task(task::function answer, std::uint64_t mixed) noexcept
         : task(answer), hash(static_cast<std::uint32_t>(mixed)) {}
 
-    std::uint32_t hash;     // the bits of the key's hash that the table uses
-    std::uint32_t when = 0; // lanes_state::time() at the post; 0 if no delay is measured
+    std::uint32_t hash;     // the part of the key's hash that the table uses
+    std::uint32_t when = 0; // the result of lanes_state::time() at the post; 0 if no delay is measured
 };
 
-/// The lanes of a part of the keys. A shard is also a task: its drain, which runs the lanes that are ready.
-/// While the inbox is idle, the drain is not queued, and no thread runs the drain or is about to queue it.
+/// The lanes for a part of the keys. A shard is also a task, which is called its drain. The drain runs the
+/// lanes that are ready. While the inbox is idle, the drain is not queued, and no thread runs the drain or is
+/// about to queue it.
 struct alignas(sys::isolation) lane_shard final : task {
     lane_shard();
 
@@ -51,7 +53,7 @@ struct alignas(sys::isolation) lane_shard final : task {
         task_ring tasks; // tasks to abandon
         lane_waiters released;
         lane* gone = nullptr;       // lanes to destroy, linked by lane::chain
-        std::uint32_t failures = 0; // the number of failed tasks to report
+        std::uint32_t failures = 0; // the number of failed tasks that must be reported
         std::exception_ptr failure; // the exception to report
 
         [[nodiscard]] bool empty() const noexcept {
@@ -59,14 +61,14 @@ struct alignas(sys::isolation) lane_shard final : task {
         }
     };
 
-    serial_queue inbox; // any thread pushes; only the owner of the lock consumes
+    serial_queue inbox; // any thread may push; only the owner of the lock may dequeue tasks
 
     alignas(sys::isolation) lane_lock lock; // guards all members below
     bool tasks_are_long = true;
     lane* first_ready = nullptr;
     lane* last_ready = nullptr; // undefined if no lane is ready
     lane_table table;
-    lane* unused = nullptr; // entries without a key to destroy, for the next lanes, linked by lane::chain
+    lane* unused = nullptr; // a list of lanes that are reused for new keys, linked by lane::chain
     std::uint32_t unused_count = 0;
     std::uint64_t posted = 0;
     std::uint64_t run = 0;
@@ -90,18 +92,18 @@ public:
     }
 
     /// Takes ownership of a task. Returns false if the task was refused and abandoned. Throws whatever the
-    /// inner executor throws, and std::bad_alloc. If it throws, the task has been abandoned.
+    /// inner executor throws, and std::bad_alloc. If enqueue() throws, the task has been abandoned.
     bool enqueue(lane_shard& s, keyed_task* given, task_order order);
 
     /// If the lane of the task is idle, runs the task and returns true. Throws whatever the task throws. If
-    /// the lane is not idle, returns false, and the task still belongs to the caller. The caller must be a
-    /// thread on which the inner executor may run functions.
+    /// the lane is not idle, returns false. In this case, the task still belongs to the caller. The caller
+    /// must be a thread on which the inner executor may run functions.
     [[nodiscard]] bool runs_here(lane_shard& s, keyed_task* given);
 
     /// Moves all tasks that were pushed before this call from the inbox to their lanes. The caller must own
     /// the lock, and must release the lock with unlock().
     void sort_all(lane_shard& s) noexcept;
-    /// Releases the lock. Then abandons, completes or destroys the objects in `left`.
+    /// Releases the lock. Then abandons the tasks, completes the waiters and destroys the lanes in `left`.
     static void unlock(lock& guard, lane_shard& s) noexcept {
         if (s.left.empty()) [[likely]]
             guard.unlock();
@@ -109,15 +111,15 @@ public:
             end_leftovers(guard, s);
     }
 
-    // The caller passes the owned lock, after sort_all(). `here` is the lane, or null if the lane does not
-    // exist.
+    // The caller must own the lock, must have called sort_all(), and passes the lock. `here` is the lane, or
+    // null if the lane does not exist.
     std::size_t close(lock guard, lane_shard& s, lane* here) noexcept;
     /// Returns whether the lane was idle before `limit` was reached. Throws
-    /// std::system_error(resource_deadlock_would_occur) in a function of the lane.
+    /// std::system_error(resource_deadlock_would_occur) if the caller is a function of the lane.
     [[nodiscard]] bool wait_idle(lock guard, lane_shard& s, lane* here, const wait_limit& limit);
 
     /// Throws std::system_error(operation_not_permitted) in the child of a fork(). In the child, a lock may
-    /// stay locked, because another thread owned the lock during the fork().
+    /// be locked forever, because another thread owned the lock during the fork().
     void refuse_in_child(const char* operation) const {
         if (is_in_child()) [[unlikely]]
             throw_in_child(operation);
@@ -141,11 +143,13 @@ protected:
         lane* (*lane_of)(lane_shard&, keyed_task&) noexcept;
         /// Destroys a lane and its key.
         void (*end_lane)(lane&) noexcept;
-        /// Whether keys have a trivial destructor. Then a shard keeps the entries of some ended lanes.
+        /// True if keys have a trivial destructor. In this case, a shard keeps the memory of some erased
+        /// lanes for new lanes.
         bool keeps_entries;
         /// Reports the current exception as an exception of a function of the lanes.
         void (*report)(lanes_state&) noexcept;
-        /// Notes how long a function has waited. The calling thread runs the lane, and does not own the lock.
+        /// Records how long a function has waited. The caller must be the thread that runs the lane, and must
+        /// not own the lock.
         void (*note_delay)(lanes_state&, const lane&, std::uint64_t ns) noexcept;
         void (*end)(lanes_state&) noexcept;
     };
@@ -157,8 +161,8 @@ protected:
     /// Returns whether the inner context accepts no more tasks.
     [[nodiscard]] bool takes_no_more() const noexcept { return inner_.refuses_tasks(); }
 
-    /// Calls `use(shard)` for each shard under the lock of the shard, after all tasks of the inbox have been
-    /// sorted.
+    /// For each shard, acquires the lock, moves the tasks of the inbox to their lanes, and calls
+    /// `use(shard)`.
     template <class Use>
     void use_shards(Use&& use) {
         for (std::size_t n = 0; n <= shard_mask_; ++n) {
@@ -169,7 +173,7 @@ protected:
         }
     }
 
-    /// Destroys the entries that the shards keep. No other thread uses the lanes.
+    /// Destroys the unused lanes that the shards keep. No other thread may use the lanes.
     void end_unused() noexcept;
 
 private:
@@ -211,7 +215,7 @@ private:
     void tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept;
     void erase(lane_shard& s, lane& here) noexcept;
 
-    /// Returns the time in units of 1024 ns, never 0.
+    /// Returns the time in units of 1024 ns. The result is never 0.
     [[nodiscard]] static std::uint32_t time() noexcept {
         return static_cast<std::uint32_t>(now_here_ns() >> 10) | 1U;
     }
@@ -221,10 +225,10 @@ private:
     const operations& how_;
     const execution_context& inner_;
     const std::size_t lane_capacity_;
-    const bool is_bounded_; // whether a capacity is set, so that posts add tasks to lanes, not to the inbox
+    const bool is_bounded_; // true if a capacity is set, so that posts add tasks directly to lanes
     const when_full policy_;
     const std::uint16_t made_in_ = sys::fork_generation();
-    const std::uint64_t measured_below_; // a delay is measured if a random number of 32 bits is below this
+    const std::uint64_t measured_below_; // a delay is measured if a random 32-bit number is below this limit
     const std::size_t shard_mask_;
     const std::unique_ptr<lane_shard[]> shards_;
     shared_room room_;

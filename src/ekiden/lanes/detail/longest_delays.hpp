@@ -21,9 +21,10 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class Delay>
 class longest_delays {
 public:
-    /// Notes a delay. If note() throws std::bad_alloc, it has no effect.
+    /// Records a delay. If note() throws std::bad_alloc, it has no effect.
     void note(const Delay& measured) {
-        // Relaxed is enough. If the delay has become too short meanwhile, the code below drops it.
+        // Relaxed is enough, because an outdated value does no harm. If the delay has become too short
+        // meanwhile, the code below drops the delay.
         if (measured.ns <= too_short_.load(sys::relaxed)) return;
         const std::lock_guard guard(lock_);
         auto known = std::find_if(kept_.begin(), kept_.end(),
@@ -47,7 +48,7 @@ private:
 
     sys::slow_lock lock_; // guards the delays
     std::vector<Delay> kept_;
-    sys::atomic<std::uint64_t> too_short_{0}; // a delay of at most this time is not stored
+    sys::atomic<std::uint64_t> too_short_{0}; // only delays that are longer than this are stored
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

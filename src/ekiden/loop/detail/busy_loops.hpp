@@ -1,6 +1,6 @@
 /// Counts the loops of a pool that have something to do.
 ///
-/// Part: loop. Used by: solo_loop, loop_pool. Private. The protocol and its proof are in loop.md.
+/// Part: loop. Used by: solo_loop, and loop_pool. Private. The page loop.md explains and proves the protocol.
 #pragma once
 
 #include <ekiden/execution/detail/limited_sleep.hpp>
@@ -12,8 +12,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Counts the busy loops of a pool, and the changes in progress that may make a loop busy. Thread-safe, but
-/// only one thread at a time may call await_none().
+/// Counts the busy loops of a pool. Also counts each step in progress that may make a loop busy. The class is
+/// thread-safe, except that only one thread at a time may call await_none().
 class busy_loops {
 public:
     busy_loops() = default;
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] bool await_none(const wait_limit& limit) noexcept {
         const limited_sleep asleep(limit, [this]() noexcept {
             // [LS1] Release: publishes the stop request. Pairs with the acquire below. Clearing the bit
-            // changes the word, so that the sleeping thread wakes.
+            // changes the word, so the waiting thread does not sleep any more.
             if (!EKIDEN_MUTANT(loops_stop_request_keeps_the_bit)) word_.fetch_and(~awaited, sys::release);
             sys::futex_wake_all(word_);
         });

@@ -1,6 +1,6 @@
-/// The alarm clock that a loop drives.
+/// The alarm clock of a loop, with functions that check the clock and fire its alarms.
 ///
-/// Part: loop. Used by: solo_loop, shared_loop. Private.
+/// Part: loop. Used by: solo_loop, and shared_loop. Private.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -12,7 +12,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The alarm clock of one context. The clock exists until the context ends. Thread-safe.
+/// The alarm clock of one context. The clock exists until the context ends. All members may be called
+/// concurrently.
 class loop_alarms {
 public:
     /// Sets the alarm clock. Returns false if the context has an alarm clock already.
@@ -37,7 +38,7 @@ public:
         return when != sys::clock::time_point::max() && when - margin <= sys::clock::now();
     }
 
-    /// Returns whether a thread that spins for work would be late for the next alarm.
+    /// Returns whether the next alarm is due so soon that a thread should not spin for work.
     [[nodiscard]] bool is_near() const noexcept { return is_due(std::chrono::nanoseconds(2 * sys::spin_ns)); }
 
     /// Fires the alarms if the next alarm is due. Returns whether an alarm was due.

@@ -146,7 +146,8 @@ bool loop_context::running_in_this_thread() const noexcept { return role_scope::
 
 void loop_context::stop() noexcept {
     if (is_in_forked_child()) return;
-    gate_.fetch_or(holds, sys::relaxed); // first, as the context may be destroyed once it has stopped
+    // This is the first step, because another thread may destroy the context once the engine has stopped.
+    gate_.fetch_or(holds, sys::relaxed);
     with_engine([](auto& engine) { engine.stop(); });
 }
 

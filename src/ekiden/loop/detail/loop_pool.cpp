@@ -61,11 +61,11 @@ private:
     void report_unhandled(const solo_loop& loop) const noexcept;
     void end() noexcept;
 
-    const context_id id_ = context_id::next(); // the threads name it as their owner
+    const context_id id_ = context_id::next(); // each thread stores this id as its owner
     const loop_pool_options options_;
     const std::uint16_t generation_; // the fork generation in which the pool was constructed
     std::vector<std::unique_ptr<loop_context>> loops_;
-    std::vector<int> processors_; // to which the threads are pinned; empty if they are not pinned
+    std::vector<int> processors_; // the threads are pinned to these processors; empty if they are not pinned
     std::vector<sys::thread> threads_;
     sys::atomic<std::size_t> turn_{0};
     binary_semaphore joining_{1}; // the holder of the permit may end the pool

@@ -1,6 +1,6 @@
 /// The role of a thread inside run() of a loop_context, and the arguments of that call.
 ///
-/// Part: loop. Used by: solo_loop, shared_loop. Private.
+/// Part: loop. Used by: solo_loop, and shared_loop. Private.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -44,9 +44,9 @@ struct loop_request {
     }
 };
 
-/// The role of a thread inside run() of a loop. A task that waits for a result blocks its thread, because
-/// only run() runs tasks of a loop. If run() is called in a task of another context, that context is told
-/// that the thread blocks.
+/// The role of a thread inside run() of a loop. A task that waits for a result blocks its thread, because no
+/// other task of the loop runs inside a wait. If a task of another context has called run(), the role tells
+/// this other context when the thread blocks.
 class loop_role : public thread_role {
 public:
     explicit loop_role(context_id context) noexcept
@@ -68,7 +68,7 @@ public:
 
     // ---- for a loop that several threads run
 
-    bool runs_task = false;           ///< false if the thread is between two tasks
+    bool runs_task = false;           ///< true while this thread runs a task of the loop
     unsigned deferred = 0;            ///< number of tasks that this thread has posted without a wake-up
     task::function running = nullptr; ///< the type of the running task
 
@@ -77,9 +77,9 @@ private:
     loop_role* const outer_;
 };
 
-/// Ends the program if the calling process is a child in which the loop cannot be used. A loop calls this
-/// function after each task, because the task may have called fork(). The other threads of the loop do not
-/// exist in the child.
+/// Ends the program if the calling process is the child of a fork(), and the parent process has constructed
+/// the loop. A loop calls this function after each task, because the task may have called fork(). The child
+/// cannot use the loop, because the other threads of the loop do not exist in the child.
 inline void expect_no_child(std::uint16_t generation) noexcept {
     sys::expects(generation == sys::fork_generation(),
                  "a task that called fork() has returned in the child, where its loop cannot go on; a child "

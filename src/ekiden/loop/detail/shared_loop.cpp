@@ -65,7 +65,7 @@ private:
 
 bool shared_loop::push(task* pushed, task_order order) noexcept {
     auto* const poster = static_cast<loop_role*>(role_scope::find(context_));
-    // A thread that is inside run() but runs no task is firing alarms. It dequeues a task next.
+    // A thread that is inside run() but runs no task is firing alarms. This thread dequeues a task next.
     const bool is_deferred =
         poster != nullptr
         && (order == task_order::deferred ? thread_record::here().blocked == 0 : !poster->runs_task);
@@ -232,7 +232,7 @@ void shared_loop::sleep(unique_lock& lock, const loop_request& request) noexcept
     recycler::flush();
     bool is_chosen = true;
     {
-        const blocked_here waiting("work of a loop"); // if the thread works for another context, too
+        const blocked_here waiting("work of a loop"); // tells the thread's other contexts that it blocks
         const trace::detail::interval parked(trace::kind::parked, "parked", 0);
         if (until == sys::clock::time_point::max())
             self.parker.park();

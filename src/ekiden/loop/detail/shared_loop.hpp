@@ -1,7 +1,7 @@
 /// The engine of a loop_context that any number of threads may run at the same time. The engine has one list
 /// of tasks, which one lock guards.
 ///
-/// Part: loop. Used by: loop_context. Private. The protocol is explained in loop.md.
+/// Part: loop. Used by: loop_context. Private. The page loop.md explains the protocol.
 #pragma once
 
 #include <ekiden/execution/detail/task_order.hpp>
@@ -21,7 +21,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A slow_lock for short sections. A waiting thread spins before it sleeps.
+/// A slow_lock for short critical sections. A waiting thread spins before it sleeps.
 class loop_lock {
 public:
     void lock() noexcept {
@@ -32,7 +32,7 @@ public:
     void unlock() noexcept { lock_.unlock(); }
 
 private:
-    static constexpr std::uint64_t spin_ns = 2'000; // longer than a locked section, but shorter than a sleep
+    static constexpr std::uint64_t spin_ns = 2'000; // longer than a locked section, shorter than a sleep
 
     sys::slow_lock lock_;
 };
@@ -40,7 +40,7 @@ private:
 /// The engine for many threads. All functions except the destructor are thread-safe.
 class shared_loop {
 public:
-    /// `context` is the name of the context of this loop.
+    /// `context` identifies the context of this loop.
     explicit shared_loop(context_id context) noexcept;
     /// Waits until other threads have released the lock. No thread may be inside run().
     ~shared_loop();
@@ -58,7 +58,8 @@ public:
     /// Closes the loop and abandons the queued tasks. No thread may be inside run().
     void abandon_all() noexcept;
 
-    /// Announces outstanding work. The loop does not stop for lack of work before this work has ended.
+    /// Announces outstanding work. The loop does not stop for lack of work before work_finished() is called
+    /// for this work.
     void work_started() noexcept;
     /// Ends outstanding work. Ends the program if no work is outstanding.
     void work_finished() noexcept;
@@ -66,11 +67,11 @@ public:
     void stop() noexcept;
     void restart() noexcept;
     [[nodiscard]] bool is_stopped() const noexcept {
-        // [LO1] Acquire: pairs with the releases in stop() and halt().
+        // [LO1] Acquire: sees what was done before the stop. Pairs with the releases in stop() and halt().
         return stopped_.load(sys::acquire);
     }
-    /// Returns whether the loop has stopped for lack of work and has tasks now. Returns true at most once per
-    /// stop.
+    /// Returns whether the loop has stopped for lack of work and has new tasks. Returns true at most once
+    /// after each stop.
     [[nodiscard]] bool was_left_stopped() noexcept;
 
     /// Tells the loop that the next alarm may have become earlier.

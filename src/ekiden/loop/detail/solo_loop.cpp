@@ -16,8 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-// After 50 us of tasks, a busy thread runs events for at most 50 us. It does not poll more often, because one
-// poll of the system costs as much as ten small tasks.
+// After 50 us of tasks, a busy thread runs events for at most 50 us. The thread does not poll more often,
+// because one poll of the system costs as much as ten small tasks.
 constexpr std::uint64_t events_every_ns = 50'000;
 constexpr unsigned most_events = 64;
 
@@ -36,7 +36,8 @@ public:
         if (role_.outer() != nullptr)
             loop_.work_started(); // counts the task that has called this run()
         else
-            // Acquire: what the last thread inside run() has done is visible. Pairs with the release below.
+            // Acquire: sees what the last thread inside run() has done. Pairs with the release in the
+            // destructor.
             sys::expects(loop_.inside_.exchange(1, sys::acquire) == 0,
                          "two threads at once run a loop_context with the concurrency hint 1");
     }
@@ -78,7 +79,7 @@ public:
             loop_.get_up();
             return false;
         }
-        waiting_.emplace("work of a loop"); // if the thread also works for another context
+        waiting_.emplace("work of a loop"); // tells the thread's other contexts that it blocks
         return true;
     }
     void end() noexcept override {
@@ -123,7 +124,7 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
         if ((word_.load(sys::relaxed) & look) != 0) word_.fetch_and(~look, sys::acquire); // [LP1]
         if (alarms_.ring_if_due()) continue;
         if (!is_drained()) {
-            sys::yield(); // a push is under way
+            sys::yield(); // a push is not complete
             continue;
         }
         // The event source is read after `look` has been cleared, because `look` announces a new event
@@ -162,7 +163,7 @@ void solo_loop::abandon_all() noexcept {
         else if (queue_.is_drained())
             return;
         else
-            sys::yield(); // a push is under way
+            sys::yield(); // a push is not complete
     }
 }
 
@@ -207,8 +208,8 @@ void solo_loop::run_events(const loop_request& request, std::size_t& count) {
 /// loop may be destroyed as soon as the word has changed. The pool may be destroyed as soon as it does not
 /// count this loop.
 ///
-/// Release and acquire: each change passes on what earlier changes have released. The callers name the
-/// labels.
+/// Release and acquire: each change passes on what earlier changes have released. The comments of the callers
+/// contain the labels.
 template <class After>
 std::uint32_t solo_loop::change(After after) noexcept {
     busy_loops* const pool = pool_;
@@ -235,7 +236,7 @@ std::uint32_t solo_loop::change(After after) noexcept {
 void solo_loop::ring(std::uint32_t why) noexcept {
     bool calls = false;
     const std::uint32_t before = change([&](std::uint32_t now) {
-        calls = must_call(now); // then the thread of the loop waits until rouse() clears `called`
+        calls = must_call(now); // if true, the thread of the loop waits until rouse() clears `called`
         return now | why | (calls ? called : 0);
     });
     rouse(before, calls);
@@ -246,7 +247,7 @@ void solo_loop::ring(std::uint32_t why) noexcept {
 void solo_loop::rouse(std::uint32_t before, bool calls) noexcept {
     if (EKIDEN_MUTANT(solo_rings_in_silence)) return;
     if (calls) {
-        source_.load(sys::relaxed)->interrupt(); // [LP3] acquired with the word
+        source_.load(sys::relaxed)->interrupt(); // [LP3] change() has acquired it
         word_.fetch_and(~called, sys::release);  // [LP5] Release: pairs with the acquire in get_up()
     }
     if ((before & asleep) != 0) sys::futex_wake(word_);
@@ -257,8 +258,8 @@ void solo_loop::work_started() noexcept {
     (void)change([](std::uint32_t now) { return now + one_work; });
 }
 
-// [LP1] [LQ2] Release: publishes what the work has done, and what it has counted. [LP3] Acquire: the event
-// source is visible.
+// [LP1] [LQ2] Release: publishes what the caller has done, and which loops the caller has counted. [LP3]
+// Acquire: the event source is visible.
 void solo_loop::work_finished() noexcept {
     const bool may_stop = pool_ == nullptr; // a loop of a pool does not stop for lack of work
     bool was_last = false;
@@ -284,11 +285,11 @@ bool solo_loop::rest(const loop_request& request) noexcept {
     if (!try_rest()) return false;
     recycler::flush();
     const sys::clock::time_point until = request.until(alarms_);
-    // Relaxed until get_up(). All changes of the word are read-modify-writes. So the last change acquires
-    // what all earlier changes have released.
+    // The accesses are relaxed until get_up(). All changes of the word are read-modify-writes. So the last
+    // change acquires what all earlier changes have released.
     std::uint32_t now = go_to_rest(asleep);
     while (!is_needed(now) && request.waits) {
-        const blocked_here waiting("work of a loop"); // if the thread also works for another context
+        const blocked_here waiting("work of a loop"); // tells the thread's other contexts that it blocks
         const trace::detail::interval parked(trace::kind::parked, "parked", 0);
         if (until == sys::clock::time_point::max())
             sys::futex_wait(word_, now);
@@ -301,13 +302,14 @@ bool solo_loop::rest(const loop_request& request) noexcept {
 }
 
 /// Sets `how`, which is asleep or outside. Returns the word after this change.
-// [LP3] Release: publishes the event source. [LQ2] Acquire: sees what ended work has counted in other loops.
+// [LP3] Release: publishes the event source. [LQ2] Acquire: sees which other loops a thread has counted
+// before its outstanding work ended.
 std::uint32_t solo_loop::go_to_rest(std::uint32_t how) noexcept {
     return change([how](std::uint32_t now) { return now | how; }) | how;
 }
 
 /// Returns whether the thread, which has set asleep or outside, must not sleep. Stops the context if no work
-/// is outstanding. `now` is the value of the word. The call updates it.
+/// is outstanding. `now` is the value of the word, which the call updates.
 bool solo_loop::is_needed(std::uint32_t& now) noexcept {
     while ((now & (work | look | stopped)) == 0) {
         if (now >= one_work || pool_ != nullptr) return false;

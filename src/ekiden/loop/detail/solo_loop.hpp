@@ -1,7 +1,8 @@
 /// The engine of a loop_context that only one thread runs. The engine has a queue without locks, and one word
 /// on which the thread sleeps.
 ///
-/// Part: loop. Used by: loop_context, loop_pool. Private. The protocol and its proof are in loop.md.
+/// Part: loop. Used by: loop_context, and loop_pool. Private. The page loop.md explains and proves the
+/// protocol.
 #pragma once
 
 #include <ekiden/execution/detail/event_source.hpp>
@@ -23,14 +24,14 @@ namespace ekiden::inline EKIDEN_ABI {
 /// one thread at a time may call run().
 class solo_loop {
 public:
-    /// `context` is the name of the context of this loop.
+    /// `context` identifies the context of this loop.
     explicit solo_loop(context_id context) noexcept;
 
-    /// Adds the task. As soon as the task can run, push() uses nothing of the loop except the address of a
-    /// word.
+    /// Adds the task. As soon as the task can run, push() does not access the loop any more. It uses only the
+    /// address of a word of the loop.
     void push(task* accepted) noexcept {
-        // If the queue is drained, the tasks of all earlier posts have been dequeued. So this task may bypass
-        // the queue.
+        // If the queue is drained, the tasks of all earlier posts have been dequeued. So the order is kept if
+        // this task bypasses the queue.
         if (role_scope::find(context_) != nullptr
             && (queue_.is_drained() || EKIDEN_MUTANT(solo_overtakes_others)))
             own_.push(accepted);
@@ -54,8 +55,8 @@ public:
         has_run_dry_.store(false, sys::relaxed);
         word_.fetch_and(~stopped, sys::relaxed);
     }
-    /// Returns whether the loop has stopped for lack of work and has tasks now. Returns true at most once per
-    /// stop. No thread may be inside run().
+    /// Returns whether the loop has stopped for lack of work and has new tasks. Returns true at most once
+    /// after each stop. No thread may be inside run().
     [[nodiscard]] bool was_left_stopped() noexcept {
         return !queue_.is_drained() && has_run_dry_.exchange(false, sys::relaxed);
     }
@@ -65,7 +66,7 @@ public:
     /// Tells the loop that the next alarm may have become earlier. Any thread may call look_again().
     void look_again() noexcept { ring(look); }
 
-    /// The comments of execution_context::service describe these two functions.
+    /// The comments of execution_context::service describe reserve_source() and adopt().
     [[nodiscard]] bool reserve_source(const void* kind) noexcept;
     void adopt(event_source& source) noexcept;
 
@@ -80,11 +81,11 @@ public:
         pool_ = &pool;
         pool.add();
     }
-    /// Makes the loop quiet for good, so the pool does not count it any more. The thread that has run the
-    /// loop calls leave_pool() when it will not run the loop again.
+    /// Makes the loop quiet forever, so the pool does not count the loop any more. The thread that has run
+    /// the loop calls leave_pool() when it will not run the loop again.
     void leave_pool() noexcept;
-    /// Returns the type of the current or last task or event. Only the thread inside run() may call
-    /// running_type().
+    /// Returns the type of the task or event that runs now or has run last. Only the thread inside run() may
+    /// call running_type().
     [[nodiscard]] task::function running_type() const noexcept { return running_type_; }
 
 private:
@@ -115,7 +116,7 @@ private:
     void ring(std::uint32_t why) noexcept;
     void rouse(std::uint32_t before, bool calls) noexcept;
 
-    // Only the thread inside run() calls these functions.
+    // Only the thread inside run() may call these functions.
     [[nodiscard]] task* take() noexcept {
         if (task* const found = own_.take()) return found;
         return queue_.take();
@@ -133,7 +134,7 @@ private:
     std::size_t run_source(event_source& source, std::size_t most, event_wait* wait);
     void run_events(const loop_request& request, std::size_t& count);
 
-    /// Returns whether the loop must not stop although no task is queued.
+    /// Returns whether the loop must continue to run although no task is queued.
     [[nodiscard]] bool has_work_elsewhere() const noexcept {
         return pool_ != nullptr || word_.load(sys::relaxed) >= one_work;
     }

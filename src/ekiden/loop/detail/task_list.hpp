@@ -1,6 +1,6 @@
 /// A list of tasks in the order in which they were added.
 ///
-/// Part: loop. Used by: solo_loop, shared_loop. Private.
+/// Part: loop. Used by: solo_loop, and shared_loop. Private.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
