@@ -42,8 +42,7 @@ public:
     /// and there is no memory.
     template <class E>
         requires(!std::same_as<E, any_executor>) && executor<E>
-    any_executor(E inner)
-        : table_(&table_of<stored<E>>) { // NOLINT: implicit, like in the Networking TS
+    any_executor(E inner) : table_(&table_of<stored<E>>) { // NOLINT: implicit, like in the Networking TS
         ::new (place()) stored<E>(boxed(std::move(inner)));
     }
     any_executor(const any_executor& other) noexcept : table_(other.table_) {
