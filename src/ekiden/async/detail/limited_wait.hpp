@@ -56,7 +56,7 @@ private:
     static constexpr std::uint8_t claims = by_stop | by_token | by_time;
     static constexpr std::uint8_t is_open = 8;         // the waiter is complete; cancelers may search for it
     static constexpr std::uint8_t has_timer_left = 16; // the timer no longer accesses the frame
-    static constexpr std::uint8_t is_ending = 32;      // the frame is being destroyed; do not post it
+    static constexpr std::uint8_t is_ending = 32;      // the frame is being destroyed, so do not post
 
     void leave_limit(bool ends) noexcept;
     [[nodiscard]] bool claim(std::uint8_t why) noexcept;
