@@ -63,7 +63,7 @@ concept transferring_awaiter = requires { requires std::remove_cvref_t<Awaiter>:
 /// Represents a coroutine that awaits an awaiter of another library. This awaiter gets the handle of the
 /// stand_in_frame instead of the handle of the coroutine. A stand_in_frame has the layout of the beginning of
 /// a coroutine frame, and contains a promise. All compilers use the same layout. When a thread resumes the
-/// stand_in_frame, it posts the coroutine to the coroutine's executor.
+/// stand_in_frame, the stand_in_frame posts the coroutine to the coroutine's executor.
 class stand_in_frame {
 public:
     struct promise_type {
@@ -91,8 +91,8 @@ private:
     static void resume(stand_in_frame* self) noexcept { self->promise_.way_home.resume(); }
     static void destroy(stand_in_frame* self) noexcept { self->promise_.promise->abandon_chain(); }
 
-    // coroutine_handle<promise_type> expects two pointers, and then the promise at the alignment of the
-    // promise.
+    // coroutine_handle<promise_type> expects that a frame begins with two pointers, which the aligned promise
+    // follows.
     [[maybe_unused]] void (*resume_)(stand_in_frame*) noexcept = &resume;
     [[maybe_unused]] void (*destroy_)(stand_in_frame*) noexcept = &destroy;
     promise_type promise_;
@@ -125,8 +125,8 @@ public:
         return !is_postponed_;
     }
 
-    /// After this function has called await_suspend() of the awaiter, it must not access the awaiter, because
-    /// the coroutine may already run in another thread.
+    /// This function must not access the awaiter after the call of the awaiter's await_suspend(), because the
+    /// coroutine may already run in another thread.
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> waiting) {
         using returned = decltype(suspend(waiting));

@@ -1,6 +1,6 @@
 /// The list of the buried coroutines. A coroutine is buried if its executor and the context of its root
-/// coroutine have both refused it. A thread that waits for the end of a root coroutine destroys the buried
-/// coroutines meanwhile.
+/// coroutine have both refused it. While a thread waits for the end of a root coroutine, it destroys the
+/// buried coroutines.
 ///
 /// Part: async. Used by: coroutine_service, sync_wait. This header is private.
 #pragma once
@@ -27,8 +27,8 @@ public:
     burials(const burials&) = delete;
     burials& operator=(const burials&) = delete;
 
-    /// Adds a coroutine that must be abandoned, but cannot be destroyed on the stack of this call. Wakes all
-    /// threads that are in root_wait::wait() for this context.
+    /// Adds a coroutine that must be abandoned, but that cannot be destroyed inside the current call. Wakes
+    /// all threads that are in root_wait::wait() for this context.
     void add(task& refused) noexcept;
     /// Abandons all coroutines in the list. Does nothing if the calling thread is inside a call that passes a
     /// coroutine to an executor. Inside such a call, each abandoned coroutine would be added to the list
@@ -38,8 +38,8 @@ public:
     [[nodiscard]] bool is_empty() const noexcept { return newest_.load(sys::relaxed) == nullptr; }
 
     /// Empties the list without abandoning the coroutines. Later calls of add() do nothing. Called at the end
-    /// of the context. The context then destroys all its root coroutines, and so the buried coroutines, too.
-    /// When close() returns, no other thread is abandoning a coroutine of the list.
+    /// of the context. The context then destroys all its root coroutines, and with them the buried
+    /// coroutines. When close() returns, no other thread is abandoning a coroutine of the list.
     void close() noexcept;
 
 private:

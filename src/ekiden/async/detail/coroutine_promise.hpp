@@ -1,5 +1,5 @@
-/// The base class of the promises of this library's coroutines. It contains pointers to the environment and
-/// the awaiting coroutine, and the position of the coroutine in the source code.
+/// The base class of the promises of this library's coroutines. This class contains pointers to the
+/// environment and the awaiting coroutine, and the position of the coroutine in the source code.
 ///
 /// Part: async. Used by: coroutine, co_spawn, group.
 #pragma once
@@ -24,7 +24,7 @@ namespace detail {
 struct await_link {
     std::coroutine_handle<> waiting;     ///< the awaiting coroutine
     coroutine_promise* parent = nullptr; ///< promise of `waiting`; null for a coroutine of another library
-    std::coroutine_handle<> child;       ///< the awaited coroutine, or null; owned by the link
+    std::coroutine_handle<> child;       ///< the awaited coroutine, which the link owns, or null
 
     await_link() noexcept = default;
     explicit await_link(std::coroutine_handle<> owned) noexcept : child(owned) {}
@@ -90,8 +90,8 @@ public:
     /// resume the coroutine any more.
     void abandon_chain() noexcept;
 
-    /// Destroys the coroutine that this suspended coroutine awaits, and all coroutines that wait below that
-    /// coroutine. The last coroutine of this chain is destroyed first. Called before the frame of this
+    /// Destroys the coroutine that this suspended coroutine awaits, the coroutine that this awaited coroutine
+    /// awaits, and so on. The last of these coroutines is destroyed first. Called before the frame of this
     /// coroutine is destroyed, because nested destructors of a long chain would overflow the stack.
     void destroy_awaited() noexcept {
         if (child != nullptr) destroy_chain_below();
@@ -143,7 +143,7 @@ private:
     const std::source_location where_;
     std::uint32_t line_ = 0;
     bool owns_environment_ = false;
-    bool is_given_up_ = false; // true if the executor has refused the task; a run then destroys the chain
+    bool is_given_up_ = false; // true if the executor has refused the task; running it destroys the chain
 };
 
 namespace detail {

@@ -21,8 +21,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class coroutine_service;
 
-/// A guard object. While it exists, the calling thread destroys coroutines that have not ended. Either an
-/// executor has dropped these coroutines, or their context is being destroyed.
+/// A guard object. While the guard exists, the calling thread destroys coroutines that have not ended. Either
+/// an executor has dropped these coroutines, or their context is being destroyed.
 class tear_down {
 public:
     /// `ending` is the service of the context that is being destroyed, or null if no context is being
@@ -33,7 +33,7 @@ public:
     tear_down& operator=(const tear_down&) = delete;
 
     /// Describes the tear_down objects of the calling thread. `is_here` is true if the thread has such an
-    /// object. `ending` is the service of the outermost object that has a service, or null.
+    /// object. `ending` is the service of the outermost tear_down object that has a service, or null.
     struct record {
         bool is_here;
         const coroutine_service* ending;
@@ -74,9 +74,10 @@ public:
     void remove(root_entry& ended) noexcept;
 
     /// Posts `refused` to the context. The context runs this task, which destroys the coroutine of the task.
-    /// Called if an executor has refused a coroutine on a stack on which the coroutine cannot be destroyed.
-    /// The root of the coroutine belongs to this context. If the context refuses the task as well, end_soon()
-    /// abandons the task, and may throw. The caller must not access the coroutine or the context afterwards.
+    /// Called if an executor has refused a coroutine inside a call in which the coroutine cannot be
+    /// destroyed. The root of the coroutine belongs to this context. If the context refuses the task as well,
+    /// end_soon() abandons the task, and may throw. The caller must not access the coroutine or the context
+    /// afterwards.
     void end_soon(task& refused) { (void)hand_over(&refused); }
     /// Adds `refused` to the list of buried coroutines. The executor of the coroutine and this context have
     /// both refused the coroutine. A thread in sync_wait(), the next add(), or the shutdown of the context

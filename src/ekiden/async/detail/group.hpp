@@ -53,9 +53,9 @@ private:
     sys::atomic<node*> newest_{nullptr};
 };
 
-/// Returns whether coroutines with the stop state `stop` and the environment `env` must stop. They must stop
-/// if a stop was requested, or if the deadline of `env` has passed. A coroutine may notice the deadline
-/// before the timer of this deadline fires.
+/// Returns whether coroutines with the stop state `stop` and the environment `env` must stop. These
+/// coroutines must stop if a stop was requested, or if the deadline of `env` has passed. A coroutine may
+/// notice the deadline before the timer of this deadline fires.
 [[nodiscard]] bool is_to_stop(const stop_state& stop, const environment& env) noexcept;
 /// Returns whether the exception is a std::system_error with the code operation_canceled.
 [[nodiscard]] bool is_of_stop(const std::exception_ptr& error) noexcept;
@@ -86,8 +86,8 @@ public:
 
     // ---- Called by the threads of the members
 
-    /// Called by a member that has a result. The first call stops the other members and returns true. The
-    /// outcome of the member that made this first call becomes the outcome of the group.
+    /// Called by a member that has a result. The first call of decide() stops the other members and returns
+    /// true. The outcome of the member that made this first call becomes the outcome of the group.
     [[nodiscard]] bool decide() noexcept;
     /// Makes `error` the outcome of the group. Called by the member for which decide() has returned true.
     void failed_after_all(std::exception_ptr error) noexcept;
@@ -184,7 +184,7 @@ protected:
     /// first, because the members use the objects of that class. No member may run any more.
     void end_members() noexcept;
 
-    /// Called when a member ends, before the group counts this end.
+    /// Called when a member ends, before the group counts the end of this member.
     virtual void member_ends() noexcept {}
 
 private:
@@ -317,8 +317,7 @@ private:
 /// these functions:
 ///
 /// * empty() returns true if there are no members.
-/// * begin(group) begins the members one after another, but begins no more members when the outcome of the
-///   group is decided.
+/// * begin(group) begins one member after another, until the outcome of the group is decided.
 /// * take() returns the result of the group.
 template <class Members>
 class [[nodiscard]] group_awaiter final : private group {

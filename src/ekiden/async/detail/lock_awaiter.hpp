@@ -20,8 +20,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The base class of all operations. It contains a reference to the lock, and the set of states of the lock
-/// in which the operation may begin.
+/// The base class of all operations. The class contains a reference to the lock, and the set of states of the
+/// lock in which the operation may begin.
 struct lock_operation {
     state_lock& lock;
     state_lock::mask states;
@@ -68,15 +68,14 @@ auto outcome_of(Operation& operation, wait_result how) {
 ///
 /// * begin() is optional, and is called first.
 /// * try_now() does the operation without waiting, if possible. try_now() may fail spuriously.
-/// * change(value) returns the next value of the lock. The thread that releases the lock calls this function.
-///   If an operation has no change(), the operation acquires the lock.
+/// * change(value) is optional. The thread that releases the lock calls it to get the lock's next value.
 /// * is_pure is true if change() reads no data except the value of the lock.
 /// * give_back() undoes the operation if the coroutine is destroyed before it receives the result.
-/// * granted() and canceled determine the result, or alternatively result(wait_result). outcome_of()
-///   describes these three members.
+/// * granted() and canceled, or result(wait_result), determine the result. outcome_of() describes how.
 ///
-/// `Wait` is lock_wait, or limited_wait for an operation with a limit. The awaiter can be neither copied nor
-/// moved. A program may await the awaiter only once, in the expression that creates the awaiter or later.
+/// An operation without change() acquires the lock. `Wait` is lock_wait, or limited_wait for an operation
+/// with a limit. The awaiter can be neither copied nor moved. A program may await the awaiter only once, in
+/// the expression that creates the awaiter or later.
 template <class Operation, class Wait = lock_wait>
 class [[nodiscard("an operation begins when it is awaited")]] lock_awaiter final : private Wait {
     using outcome = decltype(outcome_of<Wait::is_limited>(std::declval<Operation&>(), wait_result::done));

@@ -70,12 +70,11 @@ protected:
 ///
 /// * `idle`: the coroutine has not awaited the operation yet.
 /// * `at_once`: the operation was done without waiting. The coroutine sets this value.
-/// * `waiting`: the waiter is in the list of the lock, or will be pushed into the list. The coroutine sets
-///   this value.
+/// * `waiting`: the waiter is in the list of the lock, or will be. The coroutine sets this value.
 /// * `served`: the releaser has done the operation, and posts the coroutine. The releaser sets this value.
 /// * `canceled`: the wait was stopped, and has had no effect. The canceler or the coroutine sets this value.
 /// * `collected`: the coroutine has resumed. The coroutine sets this value.
-/// * `ending`: the frame is being destroyed, but the releaser has chosen the waiter. The destructor sets this
+/// * `ending`: the frame is being destroyed after the releaser chose the waiter. The destructor sets this
 ///   value.
 /// * `let_go`: the releaser no longer accesses the frame. The releaser sets this value.
 class lock_wait : protected stop_node, protected way_home {
@@ -89,9 +88,9 @@ public:
     lock_wait& operator=(const lock_wait&) = delete;
 
 protected:
-    /// The operation that a coroutine requests from a lock. If `change` is null, the operation acquires the
-    /// lock. Otherwise, the operation changes the value of the lock. `change` receives the address of the
-    /// lock_wait as its context argument.
+    /// Describes the operation that a coroutine requests from a lock. If `change` is null, the operation
+    /// acquires the lock. Otherwise, the operation changes the value of the lock. `change` receives the
+    /// address of the lock_wait as its context argument.
     struct request {
         state_lock& lock;
         state_lock::mask states;

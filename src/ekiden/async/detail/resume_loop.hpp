@@ -25,14 +25,14 @@ struct resume_record {
     std::uint32_t left = 0;         ///< number of awaits until the clock is read again
     bool is_posting = false;        ///< true inside accept() of an executor, where no frame may be destroyed
     std::uint64_t slice_began = 0;  ///< time in ns of the first reading of the clock in this slice, or 0
-    const void* foreign = nullptr;  ///< the await in another library that began this loop, or null
+    const void* foreign = nullptr;  ///< the await_link for which another library began this loop, or null
     bool foreign_has_ended = false; ///< true if the coroutine that `foreign` awaits has ended
 
     [[nodiscard]] static resume_record& here() noexcept;
 };
 
 /// Resumes `first`, and then each coroutine that was passed to the loop, until no coroutine is left. Every
-/// coroutine of this library runs inside a call of this function.
+/// coroutine of this library runs inside a resume loop.
 void run_coroutines(std::coroutine_handle<> first) noexcept;
 
 /// Returns the handle that await_suspend() must return, so that the thread continues with the coroutine `to`.

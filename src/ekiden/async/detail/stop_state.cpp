@@ -68,7 +68,7 @@ bool stop_state::request_stop() noexcept {
     lock_guard guard(lock_);
     const std::uint32_t before = word_.load(sys::relaxed);
     if ((before & requested) != 0) return false;
-    word_.store(before | requested, sys::release); // [SR1] Release: publishes all earlier writes of this thread.
+    word_.store(before | requested, sys::release); // [SR1] Release: publishes this thread's earlier writes.
     calling_ = &here;
     while (stop_node* const oldest = first_) {
         unlink(*oldest);

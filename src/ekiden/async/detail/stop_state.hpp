@@ -47,7 +47,7 @@ private:
     friend class stop_state;
 
     const callback call_;
-    stop_state* state_ = nullptr; // the state from arm() to disarm(), otherwise null
+    stop_state* state_ = nullptr; // the state with which the callback is registered, or null
     stop_node* next_;             // next node in the circular list of the state, or null if not in the list
     stop_node* prev_;
     bool has_run_ = false; // true if the callback has begun
@@ -62,7 +62,7 @@ public:
     /// outlive this state. If `parent` is null, the state has no parent.
     explicit stop_state(stop_state* parent) noexcept;
     /// All nodes must have been disarmed. If another thread is in request_stop(), the destructor waits until
-    /// this thread no longer uses the state. A callback may destroy the state.
+    /// that thread no longer uses the state. A callback may destroy the state.
     ~stop_state();
     stop_state(const stop_state&) = delete;
     stop_state& operator=(const stop_state&) = delete;

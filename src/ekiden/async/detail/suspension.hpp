@@ -27,9 +27,9 @@ concept stand_in_promise = requires(Promise& p) { p.stands_for(); };
 /// suspension is a task, so resume() does not allocate.
 ///
 /// If the executor drops the task, this coroutine and all coroutines that wait for it are destroyed exactly
-/// once. These coroutines form a chain, which begins at a root coroutine. If the executor refuses the task,
-/// no frame is destroyed inside resume(), because the caller may hold a lock. Instead, the context of the
-/// root coroutine runs the task, and this run destroys the chain. If this context refuses the task as well, a
+/// once. These coroutines form a chain that begins at a root coroutine. If the executor refuses the task, no
+/// frame is destroyed inside resume(), because the caller may hold a lock. Instead, the context of the root
+/// coroutine runs the task, and this run destroys the chain. If this context refuses the task as well, a
 /// thread in sync_wait() or the end of the context destroys the chain. A coroutine of another library that
 /// awaits a coroutine of the chain stays suspended.
 class suspension : public task {
@@ -76,7 +76,7 @@ private:
         promise_ = promise;
     }
 
-    std::coroutine_handle<> waiting_;      // null after give_up(); running the task then destroys the chain
+    std::coroutine_handle<> waiting_;      // the coroutine to resume; null after give_up()
     coroutine_promise* promise_ = nullptr; // null for a coroutine of another library
 };
 
