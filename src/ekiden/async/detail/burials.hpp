@@ -85,8 +85,8 @@ public:
 private:
     friend class burials;
 
-    /// The next event for which the thread waits. The event is the end of the root coroutine, or a new
-    /// coroutine in the list. Another thread completes the event under the lock of the list, and does not
+    /// Represents the next event for which the thread waits. The event is the end of the root coroutine, or a
+    /// new coroutine in the list. Another thread completes the event under the lock of the list, and does not
     /// access the event after it has released the lock.
     class news final : public completion {
     public:

@@ -74,8 +74,7 @@ protected:
 /// * `served`: the releaser has done the operation, and posts the coroutine. The releaser sets this value.
 /// * `canceled`: the wait was stopped, and has had no effect. The canceler or the coroutine sets this value.
 /// * `collected`: the coroutine has resumed. The coroutine sets this value.
-/// * `ending`: the frame is being destroyed after the releaser chose the waiter. The destructor sets this
-///   value.
+/// * `ending`: the frame is being destroyed after the waiter was chosen. The destructor sets this value.
 /// * `let_go`: the releaser no longer accesses the frame. The releaser sets this value.
 class lock_wait : protected stop_node, protected way_home {
 public:
