@@ -60,13 +60,14 @@ void scope_state::begin(scope_ticket& ticket, root_coroutine::promise_type& fres
 
 /// Called at the end of a child. The last child resumes the waiting coroutines, which may destroy the scope.
 void scope_state::child_ended(scope_ticket& ticket) noexcept {
-    // If a context is being destroyed, it destroys its children, and their end is not reported as an error.
+    // A context that is being destroyed also destroys the children that run on it. The end of such a child is
+    // not an error of the scope.
     if (ticket.promise_ != nullptr && !ticket.is_settled_ && tear_down::here().ending == nullptr)
         failed(canceled("an executor has dropped a child of the scope"));
     std::unique_lock guard(lock_);
     if (ticket.promise_ != nullptr) unlink(ticket);
     if (--count_ != 0) return;
-    if (tear_down::here().is_here) is_waited_for_ = true; // this destruction replaces wait()
+    if (tear_down::here().is_here) is_waited_for_ = true; // this destruction counts as a wait()
     scope_wait_awaiter* waiting = std::exchange(waiting_, nullptr);
     if (waiting == nullptr) return end_of_use(std::move(guard));
     is_closed_ = is_waited_for_ = true;
@@ -116,7 +117,7 @@ void scope_state::leave() noexcept {
     if (how.ending != nullptr) destroy_children(*how.ending);
     if (how.is_here) {
         (void)stop_.request_stop(); // stops the children that are left
-        stop_.leave_parent();       // the parent may be destroyed before them
+        stop_.leave_parent();       // the parent may be destroyed before these children
     }
     std::unique_lock guard(lock_);
     if (!how.is_here) {

@@ -4,8 +4,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 completion_wait::~completion_wait() {
     (void)disarm();
-    // Detach only if the coroutine still waits. If it has been resumed, the shared state may have been
-    // destroyed.
+    // Detach only if the coroutine still waits. If the coroutine has been resumed, the shared state of the
+    // future may have been destroyed.
     const bool waits = awaited_ != nullptr && !is_canceled_ && to_arrive_.load(sys::relaxed) != 0;
     if (waits) (void)awaited_->detach(on_ready_);
 }
@@ -13,7 +13,7 @@ completion_wait::~completion_wait() {
 bool completion_wait::begin(completion& awaited) noexcept {
     awaited_ = &awaited; // written before arm(), because the stop callback reads it
     stop_state* const stop = way_home_.env().stop;
-    if (stop != nullptr && !arm(*stop)) { // the stop was requested before, so the coroutine is posted
+    if (stop != nullptr && !arm(*stop)) { // a stop was requested before, so the coroutine is posted
         is_canceled_ = true;
         way_home_.resume();
         return true;
@@ -23,9 +23,10 @@ bool completion_wait::begin(completion& awaited) noexcept {
         awaited_ = nullptr;
         return false;
     }
-    // [AF1] A stop before attach() has set is_stopped_, and its detach() has found no continuation. attach()
-    // and detach() use the same lock. So either detach() finds the continuation, or this thread sees
-    // is_stopped_. Acquire: orders the read before the following steps, which a later stop may see.
+    // [AF1] If a stop was requested before attach(), the stop callback has set is_stopped_, and its detach()
+    // has found no continuation. attach() and detach() use the same lock. So either detach() finds the
+    // continuation, or this thread sees is_stopped_. Acquire: orders this read before the following steps,
+    // which the callback of a later stop request may see.
     if (is_stopped_.load(sys::acquire) && !EKIDEN_MUTANT(await_forgets_early_stop)
         && awaited.detach(on_ready_)) {
         is_canceled_ = true;

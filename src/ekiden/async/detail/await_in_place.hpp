@@ -1,5 +1,5 @@
 /// Wraps the awaitables that a coroutine awaits. An awaiter of another library may resume a coroutine on any
-/// thread. The wrapper returns the coroutine to its executor.
+/// thread. The wrapper then posts the coroutine to the coroutine's own executor.
 ///
 /// Part: async. Used by: coroutine_promise. This header is private.
 #pragma once
@@ -20,7 +20,8 @@ concept has_member_co_await = requires(T&& t) { std::forward<T>(t).operator co_a
 template <class T>
 concept has_free_co_await = requires(T&& t) { operator co_await(std::forward<T>(t)); };
 
-/// Returns the awaiter of an awaitable: the result of operator co_await, or the awaitable itself.
+/// Returns the awaiter of an awaitable. If the awaitable has an operator co_await, the awaiter is the result
+/// of this operator. Otherwise, the awaiter is the awaitable itself.
 template <class T>
 decltype(auto) awaiter_of(T&& awaitable) {
     if constexpr (has_member_co_await<T>)
@@ -39,9 +40,8 @@ concept awaiter = requires(std::remove_reference_t<Awaiter>& a) {
     a.await_resume();
 };
 
-/// Returns the awaitable of an argument that a program has passed. If the argument is a callable without
-/// parameters, the function calls it and returns the result. Otherwise the function returns the argument
-/// itself.
+/// Converts an argument of a program to an awaitable. If the argument is a callable without parameters,
+/// source_of() calls the argument and returns the result. Otherwise, source_of() returns the argument itself.
 template <class F>
 decltype(auto) source_of(F& given) {
     if constexpr (std::invocable<F&>)
@@ -49,20 +49,21 @@ decltype(auto) source_of(F& given) {
     else
         return std::move(given);
 }
-/// An awaitable, or a callable without parameters that returns one.
+/// Satisfied by an awaitable, and by a callable without parameters that returns an awaitable.
 template <class F>
 concept async_source = awaiter<awaiter_t<decltype(source_of(std::declval<F&>()))>>;
 template <class F>
 using result_of_source =
     decltype(std::declval<awaiter_t<decltype(source_of(std::declval<F&>()))>&>().await_resume());
 
-/// An awaiter that begins a coroutine of this library. Such an awaiter is never ready at once.
+/// Satisfied by an awaiter that begins a coroutine of this library. Such an awaiter is never ready at once.
 template <class Awaiter>
 concept transferring_awaiter = requires { requires std::remove_cvref_t<Awaiter>::transfers; };
 
-/// Replaces the handle of a coroutine when the coroutine awaits an awaiter of another library. The object has
-/// a promise, and the layout of the beginning of a coroutine frame. This layout is the same with all
-/// compilers. When a thread resumes the object, the object posts the coroutine to the coroutine's executor.
+/// Represents a coroutine that awaits an awaiter of another library. This awaiter gets the handle of the
+/// stand_in_frame instead of the handle of the coroutine. A stand_in_frame has the layout of the beginning of
+/// a coroutine frame, and contains a promise. All compilers use the same layout. When a thread resumes the
+/// stand_in_frame, the stand_in_frame posts the coroutine to the coroutine's executor.
 class stand_in_frame {
 public:
     struct promise_type {
@@ -90,8 +91,8 @@ private:
     static void resume(stand_in_frame* self) noexcept { self->promise_.way_home.resume(); }
     static void destroy(stand_in_frame* self) noexcept { self->promise_.promise->abandon_chain(); }
 
-    // coroutine_handle<promise_type> expects this layout: two pointers, and then the promise at its
-    // alignment.
+    // coroutine_handle<promise_type> expects that a frame begins with two pointers, which the aligned promise
+    // follows.
     [[maybe_unused]] void (*resume_)(stand_in_frame*) noexcept = &resume;
     [[maybe_unused]] void (*destroy_)(stand_in_frame*) noexcept = &destroy;
     promise_type promise_;
@@ -99,15 +100,15 @@ private:
 
 struct no_stand_in {};
 
-/// Awaits an object of type `T` in a coroutine of this library. An await that is ready at once counts against
-/// the time slice.
+/// Awaits an object of type `T` in a coroutine of this library. An await counts against the time slice of the
+/// coroutine even if it is ready at once.
 template <class T>
 class [[nodiscard]] await_here {
     using made = awaiter_t<T>;
     using own = std::remove_reference_t<made>;
     static constexpr bool is_foreign = !homing_awaiter<made>;
-    // If operator co_await returns the awaiter by value, this class stores the awaiter. If the awaiter is an
-    // object of the awaited expression, this class stores a reference.
+    // If operator co_await returns the awaiter by value, this class stores the awaiter. Otherwise, the
+    // awaiter is an object of the awaited expression, and this class stores a reference to the awaiter.
     using kept = std::conditional_t<std::is_reference_v<made>, made, own>;
 
     static_assert(awaiter<made>, "ekiden: co_await: this cannot be awaited: it has no operator co_await, and "
@@ -124,8 +125,8 @@ public:
         return !is_postponed_;
     }
 
-    /// After the await_suspend() of the awaiter, this function must not access the awaiter, because the
-    /// coroutine may already run.
+    /// This function must not access the awaiter after the call of the awaiter's await_suspend(), because the
+    /// coroutine may already run in another thread.
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> waiting) {
         using returned = decltype(suspend(waiting));

@@ -8,7 +8,7 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 void awaited_timer::set_timer(const environment& env, sys::clock::time_point time) {
     using service = timer_service<sys::clock::time_point::clock>;
     auto* const fresh = recycler::create<timer_state>(use_service<service>(env.executor.context()).queue());
-    // Stored before add(), because the timer may end inside add().
+    // The state is stored before the call of add(), because the timer may end inside add().
     state_.write(fresh);
     try {
         fresh->add(*this, service::count(time));
@@ -25,8 +25,7 @@ void awaited_timer::leave_timer() noexcept {
     left->leave();
 }
 
-/// Called by the timer when it has expired, or after it was canceled. A later cancel() does not count this
-/// wait.
+/// Called by the timer when the timer has expired or was canceled. A later cancel() does not count this wait.
 void awaited_timer::come_due(timer_wait& self) noexcept {
     bool is_canceled = false;
     {

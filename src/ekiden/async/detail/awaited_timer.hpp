@@ -15,13 +15,13 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 /// Says how a timer has ended.
 enum class timer_end : std::uint8_t {
-    expired,  ///< the time of the timer has come
-    canceled, ///< cancel_timer() was called before the time came
+    expired,  ///< the timer has reached its time
+    canceled, ///< cancel_timer() was called before the timer reached its time
     dropped   ///< the context that runs the timer has shut down
 };
 
-/// A base of awaiters that have a timer. A timer that has been set calls timer_ended() exactly once. The
-/// awaiter must not be destroyed before this call.
+/// The base class of awaiters that have a timer. A timer that has been set calls timer_ended() exactly once.
+/// The awaiter must not be destroyed before timer_ended() is called.
 ///
 /// Thread safety: only the coroutine may call set_timer() and leave_timer(). Another thread may call
 /// cancel_timer() if set_timer() happens before this call.
@@ -32,16 +32,17 @@ public:
 
 protected:
     awaited_timer() noexcept : timer_wait(&answer, &come_due) {}
-    ~awaited_timer() = default; // leave_timer() must have been called
+    ~awaited_timer() = default; // the derived class must call leave_timer() first
 
-    /// Sets the timer in the context of the environment. Throws std::bad_alloc. Throws std::system_error if
-    /// the context needs a thread for its timers, and the system cannot create a thread. If set_timer()
-    /// throws, the timer is not set.
+    /// Sets a timer that ends at `time`, in the context of the executor of `env`. Throws std::bad_alloc.
+    /// Throws std::system_error if the context needs a thread for its timers, and the system cannot create
+    /// this thread. If set_timer() throws, the timer is not set.
     void set_timer(const environment& env, sys::clock::time_point time);
     [[nodiscard]] bool has_timer() const noexcept { return state_.read() != nullptr; }
-    /// Cancels the timer. The timer ends within this call, unless another thread is about to fire it.
+    /// Cancels the timer. The timer ends inside this call, unless another thread is already about to fire the
+    /// timer.
     void cancel_timer() noexcept { (void)state_.read()->cancel(); }
-    /// Releases the timer, if a timer has been set. Cancels the timer if it has not ended yet.
+    /// If a timer has been set, releases the timer. A timer that has not ended yet is canceled.
     void leave_timer() noexcept;
 
 private:

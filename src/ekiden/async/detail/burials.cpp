@@ -47,7 +47,8 @@ void burials::close() noexcept {
     lock_.lock();
     is_closed_ = true;
     newest_.store(nullptr, sys::relaxed);
-    // Relaxed: the lock orders the destruction by other threads before the destruction by this thread.
+    // Relaxed is enough, because the lock orders the destruction of coroutines by other threads before the
+    // destruction by this thread.
     for (std::uint32_t left = 0;
          (left = at_work_.load(sys::relaxed)) != 0 && !EKIDEN_MUTANT(burials_close_at_once);) {
         lock_.unlock();

@@ -1,5 +1,6 @@
-/// The list of coroutines that both their executor and the context of their root have refused. Threads that
-/// wait for the end of a root also destroy the coroutines in this list.
+/// The list of the buried coroutines. A coroutine is buried if its executor and the context of its root
+/// coroutine have both refused it. While a thread waits for the end of a root coroutine, it destroys the
+/// buried coroutines.
 ///
 /// Part: async. Used by: coroutine_service, sync_wait. This header is private.
 #pragma once
@@ -18,25 +19,27 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class root_wait;
 
-/// The refused coroutines of one context. Waiting threads share the ownership of the list, because the
-/// context may end before the wait. Thread-safe.
+/// The list of the buried coroutines of one context. Threads in root_wait::wait() share the ownership of the
+/// list, because the context may be destroyed before the wait ends. Thread-safe.
 class burials {
 public:
     burials() noexcept = default;
     burials(const burials&) = delete;
     burials& operator=(const burials&) = delete;
 
-    /// Adds a coroutine that must be abandoned, but not on this stack. Wakes the threads that wait for roots.
+    /// Adds a coroutine that must be abandoned, but that cannot be destroyed inside the current call. Wakes
+    /// all threads that are in root_wait::wait() for this context.
     void add(task& refused) noexcept;
-    /// Abandons all coroutines in the list. Does nothing if the calling thread is passing a coroutine to an
-    /// executor, because each abandoned coroutine would then be added to the list again.
+    /// Abandons all coroutines in the list. Does nothing if the calling thread is inside a call that passes a
+    /// coroutine to an executor. Inside such a call, each abandoned coroutine would be added to the list
+    /// again.
     void end_all() noexcept;
-    /// Returns whether the list is empty. The result is only a hint, and gives no memory ordering.
+    /// Returns whether the list is empty. The result is only a hint. The call has no memory ordering.
     [[nodiscard]] bool is_empty() const noexcept { return newest_.load(sys::relaxed) == nullptr; }
 
-    /// Empties the list without abandoning the coroutines, and accepts no new ones. Called at the end of the
-    /// context, which destroys all roots. When close() returns, no other thread is abandoning a coroutine of
-    /// the list.
+    /// Empties the list without abandoning the coroutines. Later calls of add() do nothing. Called at the end
+    /// of the context. The context then destroys all its root coroutines, and with them the buried
+    /// coroutines. When close() returns, no other thread is abandoning a coroutine of the list.
     void close() noexcept;
 
 private:
@@ -46,24 +49,24 @@ private:
     void finish_one() noexcept;
 
     sys::slow_lock lock_;
-    sys::atomic<task*> newest_{nullptr};    // the head of a list, linked by queued_at
-    sys::atomic<std::uint32_t> at_work_{0}; // tasks that are being abandoned; written under lock_
+    sys::atomic<task*> newest_{nullptr};    // the newest task; its queued_at points to the next task
+    sys::atomic<std::uint32_t> at_work_{0}; // number of tasks being abandoned; written under lock_
     bool is_closed_ = false;                // lock_ guards is_closed_ and waits_
     root_wait* waits_ = nullptr;
 };
 
-/// The wait of a thread for the end of a root. Meanwhile the thread abandons the refused coroutines of the
-/// context. The object lies on the stack of the thread.
+/// The wait of a thread for the end of a root coroutine. While the thread waits, it abandons the buried
+/// coroutines of the context. A root_wait lies on the stack of the waiting thread.
 class root_wait {
 public:
     explicit root_wait(std::shared_ptr<burials> of) noexcept;
-    /// The wait must have ended.
+    /// The call of wait() must have returned.
     ~root_wait();
     root_wait(const root_wait&) = delete;
     root_wait& operator=(const root_wait&) = delete;
 
-    /// An object in the frame of the root. Its destructor reports the end of the root to the root_wait. This
-    /// report is the last access of the root to the root_wait.
+    /// An object in the frame of the root coroutine. The destructor of this object tells the root_wait that
+    /// the root has ended. The root does not access the root_wait afterwards.
     class root_end {
     public:
         explicit root_end(root_wait& told) noexcept : buried_(told.buried_), told_(told) {}
@@ -72,18 +75,19 @@ public:
         ~root_end();
 
     private:
-        std::shared_ptr<burials> buried_; // null if moved from
+        std::shared_ptr<burials> buried_; // null after a move from this object
         root_wait& told_;
     };
 
-    /// Waits until the root_end is destroyed. The thread waits as in future::wait().
+    /// Waits until the root_end is destroyed. The thread waits in the same way as in future::wait().
     void wait() noexcept;
 
 private:
     friend class burials;
 
-    /// The next event for which the thread waits: the end of the root, or a refused coroutine. The event is
-    /// completed under the lock, so the completing thread does not access it after it has released the lock.
+    /// Represents the next event for which the thread waits. The event is the end of the root coroutine, or a
+    /// new coroutine in the list. Another thread completes the event under the lock of the list, and does not
+    /// access the event after it has released the lock.
     class news final : public completion {
     public:
         news() noexcept : completion(&answer, 2) {}
@@ -96,7 +100,7 @@ private:
     [[nodiscard]] bool begin_round() noexcept;
 
     const std::shared_ptr<burials> buried_;
-    // The lock of `buried_` guards the following members.
+    // The lock of `buried_` guards the following data members.
     root_wait* next_ = nullptr;
     root_wait* prev_ = nullptr;
     std::optional<news> news_{std::in_place};

@@ -1,5 +1,5 @@
-/// The base of the promises of this library's coroutines. The base contains the environment, the awaiting
-/// coroutine, and the position in the source code.
+/// The base class of the promises of this library's coroutines. This class contains pointers to the
+/// environment and the awaiting coroutine, and the position of the coroutine in the source code.
 ///
 /// Part: async. Used by: coroutine, co_spawn, group.
 #pragma once
@@ -20,11 +20,11 @@ class coroutine_promise;
 
 namespace detail {
 
-/// Links an awaiting coroutine and the awaited coroutine. The link lies in the awaiter.
+/// Links an awaiting coroutine and the awaited coroutine. The link is a member of the awaiter.
 struct await_link {
     std::coroutine_handle<> waiting;     ///< the awaiting coroutine
-    coroutine_promise* parent = nullptr; ///< promise of `waiting`; null for another library
-    std::coroutine_handle<> child;       ///< the awaited coroutine, or null; owned by the link
+    coroutine_promise* parent = nullptr; ///< promise of `waiting`; null for a coroutine of another library
+    std::coroutine_handle<> child;       ///< the awaited coroutine, which the link owns, or null
 
     await_link() noexcept = default;
     explicit await_link(std::coroutine_handle<> owned) noexcept : child(owned) {}
@@ -32,8 +32,8 @@ struct await_link {
     await_link& operator=(const await_link&) = delete;
     ~await_link() {
         if (!child) return;
-        // If the awaiting coroutine belongs to another library, that library does not destroy the chain of
-        // awaits.
+        // If the awaiting coroutine belongs to another library, the other library does not destroy the
+        // coroutines that `child` awaits.
         if (parent == nullptr) destroy_awaited_by_child();
         std::exchange(child, nullptr).destroy();
     }
@@ -48,11 +48,11 @@ auto await_in_place(T&& awaitable);
 } // namespace detail
 
 /// The first base class of all promises of this library. A promise is also a task. Running the task resumes
-/// the coroutine. The coroutine must be suspended, and no other thread may resume it.
+/// the coroutine. At this time, the coroutine must be suspended, and no other thread may resume it.
 ///
-/// A coroutine without an await_link is a root. If an executor drops a coroutine, the chain of coroutines is
-/// destroyed from the leaf up to the root. The root gets the request `dispose`. By default, the root then
-/// destroys its frame.
+/// A coroutine without an await_link is called a root, because no coroutine awaits it. If an executor drops a
+/// coroutine, this coroutine and all coroutines that wait for it are destroyed, up to the root. The task of
+/// the root gets the request `dispose`. By default, this request destroys the frame of the root.
 class coroutine_promise : public task, public pooled_frame {
 public:
     coroutine_promise(const coroutine_promise&) = delete;
@@ -62,8 +62,8 @@ public:
     /// Sets the environment, which must outlive the coroutine. Called before the coroutine begins.
     void work_under(const environment& given) noexcept { env_ = &given; }
     /// Changes the executor of this coroutine, and of the coroutines that it awaits later. The change is made
-    /// in an environment that only this coroutine uses. Returns false if `to` is already the executor. Throws
-    /// std::bad_alloc. If move_home() throws, it has no effect.
+    /// in a copy of the environment, which this coroutine owns. Returns false if `to` is already the
+    /// executor. Throws std::bad_alloc. If move_home() throws, it has no effect.
     template <executor E>
     [[nodiscard]] bool move_home(const E& to) {
         if (env_->executor.has_target(to)) return false;
@@ -90,32 +90,33 @@ public:
     /// resume the coroutine any more.
     void abandon_chain() noexcept;
 
-    /// Destroys all coroutines that this suspended coroutine awaits, from the leaf up. Called before the
-    /// frame of this coroutine is destroyed, because nested destructors of a long chain would overflow the
-    /// stack.
+    /// Destroys the coroutine that this suspended coroutine awaits, the coroutine that this awaited coroutine
+    /// awaits, and so on. The last of these coroutines is destroyed first. Called before the frame of this
+    /// coroutine is destroyed, because nested destructors of a long chain would overflow the stack.
     void destroy_awaited() noexcept {
         if (child != nullptr) destroy_chain_below();
     }
 
-    /// The link to the coroutine that waits for this coroutine, and that resumes at its end. The awaiter sets
-    /// the link before this coroutine begins. In a root, the link is null.
+    /// The link to the coroutine that awaits this coroutine. The awaiting coroutine resumes at the end of
+    /// this coroutine. The awaiter sets the link before this coroutine begins. In a root, the link is null.
     detail::await_link* link = nullptr;
 
-    /// The coroutine that this coroutine awaits, or null. Used for dumps, and to find the leaf of a chain.
+    /// The coroutine that this coroutine awaits, or null. This pointer is used for dumps, and to find the
+    /// last coroutine of a chain of awaits.
     coroutine_promise* child = nullptr;
 
-    /// where() is the place where the coroutine is defined. line() is the line of its latest await. Dumps
-    /// show both.
+    /// where() returns the place in the source code that defines the coroutine. line() returns the line of
+    /// the latest await in the coroutine. Dumps show both places.
     [[nodiscard]] const std::source_location& where() const noexcept { return where_; }
     [[nodiscard]] std::uint32_t line() const noexcept { return line_; }
-    /// Returns the promise of the coroutine that the task begins or resumes. Returns null for every other
-    /// task.
+    /// If the task `queued` begins or resumes a coroutine of this library, returns the promise of this
+    /// coroutine. Returns null for every other task.
     [[nodiscard]] static const coroutine_promise* of(const task& queued) noexcept;
 
     static std::suspend_always initial_suspend() noexcept { return {}; }
 
-    /// Wraps an awaitable, so that the coroutine resumes on its executor. The awaitable may belong to another
-    /// library.
+    /// Wraps an awaitable, so that this coroutine resumes on its own executor. The awaitable may belong to
+    /// another library.
     template <class T>
     [[nodiscard]] auto await_transform(T&& awaitable, std::uint32_t line = __builtin_LINE()) {
         line_ = line;
@@ -129,7 +130,7 @@ protected:
         if (owns_environment_) drop_environment();
     }
 
-    /// The function of the task.
+    /// The function that handles requests to the task, for example the request to run.
     static const char* answer_as_coroutine(task* self, task_request request);
 
 private:
@@ -142,17 +143,17 @@ private:
     const std::source_location where_;
     std::uint32_t line_ = 0;
     bool owns_environment_ = false;
-    bool is_given_up_ = false; // the executor has refused it, so running the task destroys it
+    bool is_given_up_ = false; // true if the executor has refused the task; running it destroys the chain
 };
 
 namespace detail {
 
-/// Called at the end of a coroutine. Returns the awaiting coroutine, which then continues, if both coroutines
-/// have the same executor. Otherwise posts the awaiting coroutine.
+/// Called at the end of a coroutine. If both coroutines have the same executor, returns the awaiting
+/// coroutine, which then continues. Otherwise, posts the awaiting coroutine to its executor.
 [[nodiscard]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept;
 
-/// The awaiter at the end of a coroutine. The awaiter calls ended() of the promise, which may destroy the
-/// frame.
+/// The awaiter that final_suspend() returns. The awaiter calls ended() of the promise, which may destroy the
+/// coroutine frame.
 struct final_awaiter {
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>

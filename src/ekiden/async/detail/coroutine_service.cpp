@@ -20,7 +20,7 @@ root_entry::~root_entry() {
     if (service_ != nullptr && !EKIDEN_MUTANT(root_stays_listed)) service_->remove(*this);
 }
 
-/// The context and its other services have dropped their tasks. So every coroutine that is left waits for
+/// The context and its other services have dropped their tasks. So every remaining coroutine waits for
 /// something, or is buried. Each of these coroutines has a root, and is destroyed with the root. The list of
 /// buried coroutines is closed first, because the destruction of one frame may destroy other frames, and may
 /// bury more coroutines.
@@ -47,7 +47,8 @@ coroutine_service::shard& coroutine_service::shard_of(const root_entry& entry) n
 }
 
 void coroutine_service::add(root_entry& fresh) noexcept {
-    // is_empty() is a hint. If a coroutine is buried at this moment, the next call may destroy it.
+    // is_empty() is only a hint. If another thread is burying a coroutine at the same time, the next call of
+    // add() may destroy that coroutine.
     if (!buried_->is_empty()) end_buried();
     shard& own = shard_of(fresh);
     const std::lock_guard guard(own.lock);
@@ -65,7 +66,8 @@ void coroutine_service::remove(root_entry& ended) noexcept {
     ended.service_ = nullptr;
 }
 
-/// Does not destroy queued coroutines, because a loop still has tasks when it shuts down its services.
+/// Destroys only buried coroutines, and no queued coroutines, because a loop still has tasks when it shuts
+/// down its services.
 void coroutine_service::shutdown() noexcept { end_buried(); }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

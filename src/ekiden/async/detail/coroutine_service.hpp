@@ -1,5 +1,5 @@
-/// The list of the coroutines that were spawned on a context and have not ended. The context destroys these
-/// coroutines, so no coroutine outlives its context.
+/// The list of the coroutines that were spawned on a context and have not ended. When the context ends, it
+/// destroys these coroutines. So no coroutine outlives the context on which it was spawned.
 ///
 /// Part: async. Used by: root_coroutine, resume_loop, async_scope. This header is private.
 #pragma once
@@ -21,18 +21,19 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class coroutine_service;
 
-/// A scope in which the calling thread destroys coroutines that have not ended. Either an executor has
-/// dropped these coroutines, or their context is being destroyed.
+/// A guard object. While the guard exists, the calling thread destroys coroutines that have not ended. Either
+/// an executor has dropped these coroutines, or their context is being destroyed.
 class tear_down {
 public:
-    /// `ending` is the service of the context that is being destroyed, or null.
+    /// `ending` is the service of the context that is being destroyed, or null if no context is being
+    /// destroyed.
     explicit tear_down(const coroutine_service* ending) noexcept;
     ~tear_down();
     tear_down(const tear_down&) = delete;
     tear_down& operator=(const tear_down&) = delete;
 
-    /// The tear_down scopes of the calling thread. `is_here` says whether the thread is in a tear_down scope.
-    /// `ending` is the service of the outermost scope that has a service, or null.
+    /// Describes the tear_down objects of the calling thread. `is_here` is true if the thread has such an
+    /// object. `ending` is the service of the outermost tear_down object that has a service, or null.
     struct record {
         bool is_here;
         const coroutine_service* ending;
@@ -43,7 +44,7 @@ private:
     const record outer_;
 };
 
-/// The entry of a root in the list of its context. The entry lies in the promise of the root.
+/// The entry of a root coroutine in the list of its context. The entry is a base of the root's promise.
 class root_entry {
 public:
     explicit root_entry(coroutine_promise& root) noexcept : root_(root) {}
@@ -61,41 +62,43 @@ private:
     root_entry* prev_ = nullptr;
 };
 
-/// The service of a context that owns its coroutines. When no thread runs tasks of the context any more, the
-/// context calls clear(), which destroys the coroutines that are left. The other services exist until clear()
-/// has returned. All functions are thread-safe, except shutdown() and clear().
+/// The service of a context that owns the coroutines of the context. When no thread runs tasks of the context
+/// any more, the context calls clear(), which destroys the remaining coroutines. The other services of the
+/// context exist until clear() has returned. All functions are thread-safe, except shutdown() and clear().
 class coroutine_service final : public execution_context::service {
 public:
     explicit coroutine_service(execution_context& owner) noexcept : service(owner) {}
 
-    /// Adds a root to the list. When the context ends, it destroys the root, unless the root has ended
-    /// earlier.
+    /// Adds a root coroutine to the list. When the context ends, it destroys all root coroutines in the list.
     void add(root_entry& fresh) noexcept;
     void remove(root_entry& ended) noexcept;
 
-    /// Posts `refused` to the context, which runs the task and so destroys the coroutine. An executor has
-    /// refused this coroutine on a stack where it cannot be destroyed. The root of the coroutine belongs to
-    /// this context. If the context also refuses the task, the call abandons the task, and may throw. The
-    /// caller must not access the coroutine or the context afterwards.
+    /// Posts `refused` to the context. The context runs this task, which destroys the coroutine of the task.
+    /// Called if an executor has refused a coroutine inside a call in which the coroutine cannot be
+    /// destroyed. The root of the coroutine belongs to this context. If the context refuses the task as well,
+    /// end_soon() abandons the task, and may throw. The caller must not access the coroutine or the context
+    /// afterwards.
     void end_soon(task& refused) { (void)hand_over(&refused); }
-    /// Keeps a coroutine that the context has also refused. A thread in sync_wait(), the next add(), or the
-    /// shutdown of the context abandons the coroutine. In any case, the end of the context destroys the root
-    /// of the coroutine.
+    /// Adds `refused` to the list of buried coroutines. The executor of the coroutine and this context have
+    /// both refused the coroutine. A thread in sync_wait(), the next add(), or the shutdown of the context
+    /// abandons the coroutine. At the latest, the end of the context destroys the coroutine together with its
+    /// root.
     void bury(task& refused) noexcept { buried_->add(refused); }
     void end_buried() noexcept { buried_->end_all(); }
-    /// Returns the list of the buried coroutines. A thread that waits for a root shares the ownership of the
-    /// list, because the thread may outlive the context.
+    /// Returns the list of the buried coroutines. A thread that waits for the end of a root shares the
+    /// ownership of this list, because the wait may outlive the context.
     [[nodiscard]] const std::shared_ptr<burials>& buried() const noexcept { return buried_; }
 
-    /// Returns await_chain() of every root. No coroutine of the context may run meanwhile. Throws
-    /// std::bad_alloc.
+    /// Returns the texts of await_chain() for all root coroutines. No coroutine of the context may run during
+    /// this call. Throws std::bad_alloc.
     [[nodiscard]] std::string describe();
 
 private:
     void shutdown() noexcept override;
     void clear() noexcept override;
 
-    // Roots are spread over several lists, so that spawning threads rarely contend for a lock.
+    // Root coroutines are spread over several lists, so that threads that spawn coroutines rarely contend for
+    // a lock.
     static constexpr std::size_t shards = 16;
     struct alignas(sys::isolation) shard {
         sys::slow_lock lock;

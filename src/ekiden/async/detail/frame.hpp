@@ -1,4 +1,4 @@
-/// Memory for the frames of coroutines.
+/// Allocates the memory for the frames of coroutines.
 ///
 /// Part: async. Used by: coroutine_promise, coroutine.
 #pragma once
@@ -13,9 +13,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A base class that allocates the frames of coroutines from recycled nodes. Larger frames come from the
-/// global operator new. Any thread may destroy a frame. Classes that are not promises may also use this base,
-/// even if their alignment is larger than that of frames.
+/// A base class that allocates the frames of coroutines from recycled nodes. A frame that is larger than the
+/// largest node is allocated by the global operator new. Any thread may destroy a frame. A class that is not
+/// a promise may use this base class, too. The alignment of such a class may be larger than the alignment of
+/// frames.
 class pooled_frame {
 public:
     [[nodiscard]] static void* operator new(std::size_t size) {
@@ -43,7 +44,8 @@ private:
 
 namespace detail {
 
-/// A promise whose frame comes from an allocator. A copy of the allocator is stored behind the frame.
+/// A promise whose coroutine frame is allocated by an allocator of the program. A copy of the allocator is
+/// stored behind the frame.
 template <class Promise, class Allocator>
 class allocated_frame final : public Promise {
     struct alignas(2 * sizeof(void*)) block {

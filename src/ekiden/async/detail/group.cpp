@@ -29,8 +29,8 @@ struct turn {
     unsigned next;
 };
 
-/// The number of levels at which members may begin inside other members. A member at a deeper level is posted
-/// to its executor.
+/// The number of levels of groups whose members may begin inside each other, on one stack. A member at a
+/// deeper level is posted to its executor.
 constexpr unsigned max_depth = 16;
 
 } // namespace
@@ -68,29 +68,30 @@ bool is_of_stop(const std::exception_ptr& error) noexcept {
     if (!here.has_ended) ++pending_;
 }
 
-/// left_ counts down from 0, until publish() adds the number of members that are pending. Only from then on
-/// can left_ become 0. The thread that makes it 0 continues with the awaiting coroutine.
+/// Each member that ends decrements left_, which is 0 at first. publish() adds the number of pending members.
+/// Only after this addition can left_ become 0 again. The thread that makes left_ 0 continues with the
+/// awaiting coroutine.
 bool group::publish(std::ptrdiff_t others) noexcept {
     const std::ptrdiff_t expected = pending_ + others;
     if (expected == 0) return false; // no other thread uses the group.
     // [GP1] Release: publishes the list of members. Acquire: this thread sees what the ended members have
-    // done. Pairs with the same operation in count_end().
+    // done. Pairs with the operation in count_end().
     return left_.fetch_add(expected, sys::acq_rel) + expected != 0;
 }
 
 // ---- and end
 
-/// Counts a member or another party that has ended. Returns true for the last one. If it returns false, the
-/// group may already be destroyed.
+/// Counts the end of a member, or of an activity that is not a member. Returns true for the last end. If
+/// count_end() returns false, the group may already have been destroyed.
 bool group::count_end() noexcept {
     // [GP1] Release: publishes what this member has done. Acquire: the last member sees what all other
-    // members have done. Pairs with the same operation in other threads, and with publish().
+    // members have done. Pairs with this operation in other threads, and with publish().
     return left_.fetch_sub(1, sys::acq_rel) == 1;
 }
 
 [[gnu::noinline]] std::coroutine_handle<> group::ended(group_member::promise_type& member) noexcept {
     if (beginning* const here = sys::local<innermost>().begins; here != nullptr && here->member == &member) {
-        here->has_ended = true; // run() is still active on this stack, so the member is not counted
+        here->has_ended = true; // run() is still active on this stack, and will not count this member
         return std::noop_coroutine();
     }
     member_ends();
@@ -112,7 +113,7 @@ void group::other_ended() noexcept {
 // ---- outcome
 
 bool group::decide() noexcept {
-    // Relaxed: count_end() publishes the outcome [GP1].
+    // Relaxed is enough, because count_end() publishes the outcome [GP1].
     if (decided_.exchange(true, sys::relaxed)) return false;
     if (!EKIDEN_MUTANT(when_any_spares_the_rest)) (void)stop_->request_stop();
     return true;
@@ -138,7 +139,7 @@ void error_list::add(std::exception_ptr error) noexcept {
     } catch (...) { // no memory
         return;
     }
-    // Relaxed: only take() reads the nodes, and every add() happens before take().
+    // Relaxed is enough, because only take() reads the nodes, and every add() happens before take().
     while (!newest_.compare_exchange_weak(fresh->older, fresh, sys::relaxed, sys::relaxed)) {
     }
 }
@@ -151,7 +152,7 @@ std::vector<std::exception_ptr> error_list::take() noexcept {
         const std::unique_ptr<node> kept(std::exchange(one, one->older));
         try {
             all.push_back(std::move(kept->error));
-        } catch (...) { // no memory: this exception is dropped
+        } catch (...) { // there is no memory, so this exception is dropped
         }
     }
     std::reverse(all.begin(), all.end());

@@ -1,4 +1,5 @@
-/// A group of coroutines for which one coroutine waits. The members of a group have their own environment.
+/// A group of coroutines for which one coroutine waits. The coroutines of the group are called its members,
+/// and share an environment.
 ///
 /// Part: async. Used by: when_all, when_any, with_deadline, shield. This header is private. stop.md describes
 /// the protocol.
@@ -29,8 +30,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class group;
 
-/// The exceptions of several coroutines, in the order in which they were added. Any thread may add an
-/// exception.
+/// A list of the exceptions of several coroutines, in the order in which the exceptions were added. Any
+/// thread may add an exception.
 class error_list {
 public:
     error_list() noexcept = default;
@@ -38,10 +39,10 @@ public:
     error_list(const error_list&) = delete;
     error_list& operator=(const error_list&) = delete;
 
-    /// Adds an exception. If there is no memory, the exception is dropped.
+    /// Adds an exception. If no memory is available, the exception is dropped.
     void add(std::exception_ptr error) noexcept;
-    /// Returns all exceptions, and empties the list. Every add() must happen before this call. If memory is
-    /// short, some exceptions are missing.
+    /// Returns all exceptions, and empties the list. Every call of add() must happen before this call. If no
+    /// memory is available, the result lacks some exceptions.
     [[nodiscard]] std::vector<std::exception_ptr> take() noexcept;
 
 private:
@@ -52,15 +53,16 @@ private:
     sys::atomic<node*> newest_{nullptr};
 };
 
-/// Returns whether the coroutines of `stop` and `env` must stop. They must stop if a stop was requested, or
-/// if the deadline of `env` has passed. A coroutine may notice the deadline before the timer has fired.
+/// Returns whether coroutines with the stop state `stop` and the environment `env` must stop. These
+/// coroutines must stop if a stop was requested, or if the deadline of `env` has passed. A coroutine may
+/// notice the deadline before the timer of this deadline fires.
 [[nodiscard]] bool is_to_stop(const stop_state& stop, const environment& env) noexcept;
 /// Returns whether the exception is a std::system_error with the code operation_canceled.
 [[nodiscard]] bool is_of_stop(const std::exception_ptr& error) noexcept;
 
-/// The coroutine of a member. The member awaits the coroutine or awaitable that the program has passed, and
-/// reports the outcome to the group. The frame of the member is destroyed at the end of the `co_await` of the
-/// group.
+/// The coroutine type of the members of a group. A member awaits a coroutine or awaitable that the program
+/// has passed to the group, and reports the outcome to the group. The frame of the member is destroyed at the
+/// end of the `co_await` of the group.
 class group_member {
 public:
     class promise_type;
@@ -72,8 +74,9 @@ private:
     promise_type* promise_;
 };
 
-/// A base of awaiters. Until publish(), only the awaiting thread uses the group. Then the members use the
-/// group, until the last member has ended. Afterwards only the awaiting coroutine uses the group.
+/// The base class of awaiters of groups. Until publish() is called, the awaiting thread and the members use
+/// the group. After this call, only the members use the group, until the last member has ended. Then only the
+/// awaiting coroutine uses the group.
 class group {
 public:
     static constexpr bool comes_home = true;
@@ -83,18 +86,18 @@ public:
 
     // ---- Called by the threads of the members
 
-    /// Returns true for the first caller. The outcome of this member becomes the outcome of the group. Stops
-    /// the other members.
+    /// Called by a member that has a result. The first call of decide() stops the other members and returns
+    /// true. The outcome of the member that made this first call becomes the outcome of the group.
     [[nodiscard]] bool decide() noexcept;
     /// Makes `error` the outcome of the group. Called by the member for which decide() has returned true.
     void failed_after_all(std::exception_ptr error) noexcept;
-    /// Called if a member has thrown `error`. If the member only reports that it was stopped, the exception
-    /// does not decide the outcome of the group.
+    /// Called if a member has thrown `error`. If the exception only says that the member was stopped, the
+    /// exception does not decide the outcome of the group.
     void failed(std::exception_ptr error) noexcept;
-    /// Called when a member has ended, and only its frame is left. Returns the coroutine with which the
-    /// thread continues.
+    /// Called when a member has ended, and only its frame still exists. Returns the coroutine that this
+    /// thread resumes next.
     [[nodiscard]] std::coroutine_handle<> ended(group_member::promise_type& member) noexcept;
-    /// Called if no thread will resume a member any more. The member counts as if it had thrown
+    /// Called if an executor has dropped a member. The group treats the member as if it had thrown
     /// operation_canceled.
     void abandoned() noexcept;
     /// Returns the promise of the awaiting coroutine, or null if this coroutine belongs to another library.
@@ -102,26 +105,27 @@ public:
 
     // ---- Called by the awaiting thread, before publish()
 
-    /// Begins a member that awaits `source`, and runs it up to its first wait. `keep(result...)` stores the
-    /// result. `keep` is called on the executor of the member. `source` must exist until end_members().
+    /// Begins a member that awaits `source`, and runs the member until its first wait. The member calls
+    /// `keep(result...)` on its executor, to store the result. `source` must exist until end_members() is
+    /// called.
     template <class F, class Keep>
     void begin(F& source, Keep keep) noexcept;
-    /// Returns whether the outcome of the group is decided. The result is a hint for the caller, which may
-    /// then begin no more members.
+    /// Returns whether the outcome of the group is decided. The result is only a hint. If the outcome is
+    /// decided, the caller need not begin more members.
     [[nodiscard]] bool is_decided() const noexcept {
-        // Relaxed is enough for a hint.
+        // Relaxed is enough, because the result is only a hint.
         return decided_.load(sys::relaxed);
     }
-    /// Returns the index of the member that begins first, among `count` members. The index changes with each
-    /// call in a thread. `count` must be greater than 0.
+    /// Returns the index of the member that begins first. `count` is the number of members, and must be
+    /// greater than 0. The index changes from call to call in the same thread.
     [[nodiscard]] static std::size_t first_of(std::size_t count) noexcept;
 
 protected:
     group() noexcept = default;
     ~group() = default;
 
-    /// Called before all other functions. Sets the environment of the members, which is a copy of the
-    /// environment of the awaiting coroutine, but with its own stop state.
+    /// Must be called before all other functions. Sets the environment of the members. This environment is a
+    /// copy of the awaiting coroutine's environment, except that it has its own stop state.
     template <class Promise>
     void bind(std::coroutine_handle<Promise> waiting) noexcept {
         way_home_.bind(waiting);
@@ -130,8 +134,8 @@ protected:
         env_ = way_home_.env();
         env_.stop = &stop_.emplace(env_.stop);
     }
-    /// Sets the environment of the members like bind(). However, no stop and no deadline from outside reaches
-    /// these members.
+    /// Sets the environment of the members like bind(). However, stop requests and deadlines from outside the
+    /// group do not reach these members.
     template <class Promise>
     void bind_shielded(std::coroutine_handle<Promise> waiting) noexcept {
         bind(waiting);
@@ -142,41 +146,45 @@ protected:
     [[nodiscard]] environment& env() noexcept { return env_; }
     [[nodiscard]] stop_state& stop() noexcept { return *stop_; }
     [[nodiscard]] bool has_pending() const noexcept { return pending_ != 0; }
-    /// Returns the stop of the awaiting coroutine, or null.
+    /// Returns the stop state of the awaiting coroutine, or null if the coroutine has none.
     [[nodiscard]] const stop_state* outer_stop() const noexcept { return way_home_.env().stop; }
-    /// Returns whether a member has reported a stop, and no other outcome has been decided.
+    /// Returns true if a member has reported that it was stopped, and if the group has no other outcome.
     [[nodiscard]] bool is_only_stopped() const noexcept {
         return error_of_stop_ != nullptr && !decided_.load(sys::relaxed);
     }
-    /// Called when all members have begun. From now on, the last member that ends resumes the awaiting
-    /// coroutine, which may destroy the group. Returns false if all members have ended already. `others` is
-    /// the number of other parties that will call other_ended().
+    /// Called when all members have begun. After this call, the last member that ends resumes the awaiting
+    /// coroutine, which may destroy the group. Returns false if all members have ended already. The group may
+    /// also wait for activities that are not members, such as a timer. `others` is the number of these
+    /// activities. Each activity must call other_ended().
     [[nodiscard]] bool publish(std::ptrdiff_t others = 0) noexcept;
-    /// Called when a party that is not a member has ended. The caller must not access the group afterwards.
+    /// Called when an activity that is not a member has ended. The caller must not access the group
+    /// afterwards.
     void other_ended() noexcept;
 
-    /// Waits until the other party of a group with one member has ended. Used by a group that is destroyed
-    /// while it waits. `cancel()` makes the party end, in this thread or in another thread.
+    /// Cancels an activity that is not a member, and waits until the activity has ended. The group must have
+    /// only one member. Used if the group is destroyed before the activity has ended. `cancel()` makes the
+    /// activity end, in this thread or in another thread.
     template <class Cancel>
     void end_other(Cancel cancel) noexcept {
-        // [GP1] Acquire: pairs with the last access of the party to the group.
+        // [GP1] Acquire: pairs with the release in other_ended(), which is the last access of the activity to
+        // the group.
         if (left_.load(sys::acquire) <= 1) return;
         cancel();
         while (left_.load(sys::acquire) > 1) sys::yield();
     }
 
-    /// Called when all members have ended. Destroys their frames. If the outcome of the group is an
-    /// exception, throws this exception.
+    /// Called when all members have ended. Destroys the frames of the members. If the outcome of the group is
+    /// an exception, throws this exception.
     void finish();
-    /// Does the same as finish(), for a group of several members. The other exceptions become the
-    /// suppressed_exceptions() of the thread.
+    /// Does the same as finish(), for a group of several members. Exceptions that do not decide the outcome
+    /// become the suppressed_exceptions() of the thread.
     void finish_several();
 
     /// Destroys the frames of the members. The destructor of the most derived class must call this function
     /// first, because the members use the objects of that class. No member may run any more.
     void end_members() noexcept;
 
-    /// Called when a member ends, before it is counted.
+    /// Called when a member ends, before the group counts the end of this member.
     virtual void member_ends() noexcept {}
 
 private:
@@ -186,17 +194,17 @@ private:
     [[nodiscard]] bool count_end() noexcept;
 
     suspension way_home_;
-    await_link link_; // used by the last member to end
+    await_link link_; // the last member that ends uses this link to resume the awaiting coroutine
     environment env_;
     std::optional<stop_state> stop_;
     group_member::promise_type* newest_ = nullptr; // the head of the list of all members that have begun
     std::ptrdiff_t pending_ = 0;                   // number of members that did not end inside run()
-    sys::atomic<std::ptrdiff_t> left_{0};          // [GP1] publish() describes the count.
+    sys::atomic<std::ptrdiff_t> left_{0};          // [GP1] publish() describes this counter.
     sys::atomic<bool> decided_{false};
     sys::atomic<bool> is_stopped_{false}; // true if error_of_stop_ is set
-    std::exception_ptr error_;            // exception of the member that has decided
-    std::exception_ptr error_of_stop_;    // exception of the first member that was stopped
-    error_list others_;                   // exceptions that were thrown after the decision
+    std::exception_ptr error_;            // the exception of the member that decided the outcome
+    std::exception_ptr error_of_stop_;    // the exception of the first member that was stopped
+    error_list others_;                   // exceptions that members threw after the decision
 };
 
 class group_member::promise_type final : public coroutine_promise {
@@ -210,9 +218,10 @@ public:
     static final_awaiter final_suspend() noexcept { return {}; }
     [[nodiscard]] std::coroutine_handle<> ended() noexcept { return owner_.ended(*this); }
     static void return_void() noexcept {}
-    [[noreturn]] static void unhandled_exception() noexcept { std::terminate(); } // the body catches all
+    [[noreturn]] static void unhandled_exception() noexcept { std::terminate(); } // run_member() catches all
 
-    /// Returns the group of a member, or null if the promise does not belong to a member.
+    /// Returns the group of the member whose promise is `any`, or null if `any` is not the promise of a
+    /// member.
     [[nodiscard]] static group* group_of(coroutine_promise& any) noexcept {
         return any.type() == &answer ? &static_cast<promise_type&>(any).owner_ : nullptr;
     }
@@ -241,8 +250,8 @@ inline constexpr bool is_coroutine<coroutine<T>> = true;
 template <class F>
 concept group_source = is_coroutine<F> || (std::invocable<F&> && async_source<F>);
 
-/// The type that stores the result of one member. For void it is std::monostate, and for a reference
-/// std::reference_wrapper.
+/// The type that stores the result of one member. A void result is stored as a std::monostate, and a
+/// reference is stored as a std::reference_wrapper.
 template <class T>
 struct kept_result {
     using type = std::remove_cvref_t<T>;
@@ -280,7 +289,7 @@ void group::begin(F& source, Keep keep) noexcept {
     group_member::promise_type* fresh = nullptr;
     try {
         fresh = &run_member(*this, source, std::move(keep)).promise();
-    } catch (...) { // no memory for its frame
+    } catch (...) { // there is no memory for the frame of the member
         return failed(std::current_exception());
     }
     run(*fresh);
@@ -304,11 +313,11 @@ private:
     coroutine_result<result_of_source<F>> result_;
 };
 
-/// The awaiter of a group of several members. `Members` contains the members and their results. Its functions
-/// are:
+/// The awaiter of a group of several members. `Members` contains the members and their results. `Members` has
+/// these functions:
 ///
-/// * empty() returns whether there is no member.
-/// * begin(group) begins the members, until the outcome of the group is decided.
+/// * empty() returns true if there are no members.
+/// * begin(group) begins one member after another, until the outcome of the group is decided.
 /// * take() returns the result of the group.
 template <class Members>
 class [[nodiscard]] group_awaiter final : private group {
@@ -317,7 +326,7 @@ public:
 
     template <class... Sources>
     explicit group_awaiter(Sources&&... sources) : members_(std::forward<Sources>(sources)...) {}
-    ~group_awaiter() { end_members(); } // before members_ is destroyed, because the members use it
+    ~group_awaiter() { end_members(); } // must run before members_ is destroyed, because the members use it
 
     [[nodiscard]] bool await_ready() const noexcept { return members_.empty(); }
     template <class Promise>

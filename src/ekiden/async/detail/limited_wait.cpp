@@ -5,16 +5,17 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The timer is set first, because only this step can throw. A canceler that claims before is_open is set
-/// does nothing else. It may run inside this call, where it must not wait for this thread.
+/// The timer is set first, because only this step can throw. A canceler that claims the wait before is_open
+/// is set does nothing else. Such a canceler may run inside this call, where it must not wait for this
+/// thread.
 bool limited_wait::wait(const request& wanted) {
     if (limit_.is_timed()) set_timer(home_.env(), limit_.deadline());
     prepare(wanted);
     if (limit_.stop().stop_possible()) on_token_.emplace(limit_.stop(), token_stop{this});
     stop_state* const stop = home_.env().stop;
     if (stop != nullptr && !arm(*stop)) give_up(by_stop);
-    // [AW3] Release: publishes the waiter to a canceler that claims later. No acquire is needed, because an
-    // earlier canceler has only set its bit.
+    // [AW3] Release: publishes the waiter to a canceler that claims the wait later. No acquire is needed,
+    // because a canceler that claimed earlier has only set its bit.
     const std::uint8_t seen = parts_.fetch_or(is_open, sys::release);
     if ((seen & claims) != 0 && !EKIDEN_MUTANT(limited_wait_forgets_an_early_stop)) {
         refuse();
@@ -30,7 +31,7 @@ wait_result limited_wait::collect() noexcept {
     leave_limit(false);
     const wait_result how = lock_wait::collect();
     if (how == wait_result::done) return how;
-    // Relaxed: the claim was written before the coroutine was posted.
+    // Relaxed is enough, because the claim was written before the coroutine was posted.
     switch (parts_.load(sys::relaxed) & claims) {
     case by_token:
         return wait_result::stopped;
@@ -41,15 +42,16 @@ wait_result limited_wait::collect() noexcept {
     }
 }
 
-/// Ends the use of the token and of the timer. When it returns, neither of them accesses the frame any more.
+/// Ends the use of the stop token and the timer. When leave_limit() has returned, the token and the timer no
+/// longer access the frame.
 void limited_wait::leave_limit(bool ends) noexcept {
     on_token_.reset();
     if (!has_timer()) return;
-    // Relaxed: timer_ended() reads this bit and no other data.
+    // Relaxed is enough, because timer_ended() reads this bit and no other data.
     if (ends) (void)parts_.fetch_or(is_ending, sys::relaxed);
     cancel_timer();
     // [AW4] Acquire: the last access of the timer to the frame happens before this step. Pairs with the
-    // release in timer_ended(). The loop only waits while another thread fires the timer.
+    // release in timer_ended(). The loop waits only if another thread is firing the timer.
     while ((parts_.load(sys::acquire) & has_timer_left) == 0 && !EKIDEN_MUTANT(limited_wait_leaves_its_timer))
         sys::yield();
     leave_timer();
@@ -57,7 +59,8 @@ void limited_wait::leave_limit(bool ends) noexcept {
 
 // ---- cancelers
 
-/// Claims the wait for a canceler. Returns true for the first canceler, if is_open is set.
+/// Claims the wait for a canceler. Returns true if no other canceler has claimed the wait before, and if
+/// is_open is set.
 bool limited_wait::claim(std::uint8_t why) noexcept {
     std::uint8_t seen = parts_.load(sys::relaxed);
     do {
@@ -77,8 +80,8 @@ void limited_wait::environment_stopped(stop_node& self) noexcept {
 }
 
 /// has_timer_left is set before the coroutine is posted, because an executor may destroy the frame inside the
-/// post. If the context has shut down, the coroutine is also posted. Its executor then refuses and so
-/// destroys the coroutine.
+/// post. The coroutine is posted even if the context has shut down. The executor then refuses the coroutine,
+/// and so destroys it.
 void limited_wait::timer_ended(timer_end how) noexcept {
     const bool takes = how != timer_end::canceled && claim(by_time) && take_back();
     // [AW4] Release: this is the last access of this thread to the frame, unless the thread posts the

@@ -1,4 +1,4 @@
-/// The wait of a coroutine on a state_lock, with a limit. The limit is a stop token, a deadline, or both.
+/// A wait of a coroutine on a state_lock, with a limit. The limit is a stop token, a deadline, or both.
 ///
 /// Part: async. Used by: lock_awaiter. This header is private. locks.md describes the protocol.
 #pragma once
@@ -16,10 +16,10 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// A lock_wait with up to three cancelers: the stop of the environment, the stop token of the limit, and the
-/// timer. The first canceler claims the wait, and removes the waiter from the lock. This canceler and the
-/// releaser compete as in lock_wait. The coroutine continues only when no canceler accesses the frame any
-/// more.
+/// A lock_wait that up to three cancelers can end: the stop state of the environment, the stop token of the
+/// limit, and the timer of the limit. The first canceler claims the wait, and removes the waiter from the
+/// lock. This canceler and the thread that releases the lock compete for the waiter, as in lock_wait. The
+/// coroutine continues only when no canceler accesses the frame any more.
 class limited_wait : public lock_wait, private awaited_timer {
 public:
     using lock_wait::comes_home;
@@ -28,19 +28,19 @@ public:
 protected:
     explicit limited_wait(wait_limit limit) noexcept
         : lock_wait(&environment_stopped), limit_(std::move(limit)) {}
-    ~limited_wait() = default; // end() must have been called
+    ~limited_wait() = default; // the derived class must call end() first
 
-    /// Does the same as lock_wait::end(), and ends the use of the token and of the timer.
+    /// Removes the registrations with the stop token and the timer. Then does the same as lock_wait::end().
     [[nodiscard]] bool end() noexcept {
         leave_limit(true);
         return lock_wait::end();
     }
     /// Waits like lock_wait::wait(). Throws std::bad_alloc. Throws std::system_error if the context needs a
-    /// thread for its timers, and the system cannot create a thread. If wait() throws, the wait has not
+    /// thread for its timers, and the system cannot create this thread. If wait() throws, the wait has not
     /// begun.
     [[nodiscard]] bool wait(const request& wanted);
-    /// Does the same as lock_wait::collect(). The result also distinguishes the stop token and the deadline
-    /// of the limit.
+    /// Does the same as lock_wait::collect(). In addition, the result says whether the stop token or the
+    /// deadline of the limit has ended the wait.
     [[nodiscard]] wait_result collect() noexcept;
 
 private:
@@ -49,14 +49,14 @@ private:
         void operator()() const noexcept { own->give_up(by_token); }
     };
 
-    // [AW3] [AW4] The next constants are the bits of parts_.
-    static constexpr std::uint8_t by_stop = 1; // the stop of the environment has claimed the wait
+    // [AW3] [AW4] The following constants are the bits of parts_.
+    static constexpr std::uint8_t by_stop = 1; // the stop state of the environment has claimed the wait
     static constexpr std::uint8_t by_token = 2;
     static constexpr std::uint8_t by_time = 4;
     static constexpr std::uint8_t claims = by_stop | by_token | by_time;
-    static constexpr std::uint8_t is_open = 8;         // the waiter is complete, and enters the lock
+    static constexpr std::uint8_t is_open = 8;         // the waiter is complete; cancelers may search for it
     static constexpr std::uint8_t has_timer_left = 16; // the timer no longer accesses the frame
-    static constexpr std::uint8_t is_ending = 32;      // the frame is being destroyed; do not post
+    static constexpr std::uint8_t is_ending = 32;      // the frame is being destroyed, so do not post
 
     void leave_limit(bool ends) noexcept;
     [[nodiscard]] bool claim(std::uint8_t why) noexcept;

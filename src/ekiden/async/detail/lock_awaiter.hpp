@@ -1,5 +1,6 @@
-/// The awaiter of every operation on a lock. The awaiter first tries the operation, and waits if the try
-/// fails. If the coroutine is destroyed before it receives the result, the awaiter undoes the operation.
+/// The awaiter of every operation on a lock. The awaiter first tries to do the operation at once. If this
+/// attempt fails, the coroutine waits. If the coroutine is destroyed before it receives the result, the
+/// awaiter undoes the operation.
 ///
 /// Part: async. Used by: async_lock, async_event, async_buffer.
 #pragma once
@@ -19,8 +20,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The base of all operations. This base contains the lock, and the states of the lock in which the operation
-/// may begin.
+/// The base class of all operations. The class contains a reference to the lock, and the set of states of the
+/// lock in which the operation may begin.
 struct lock_operation {
     state_lock& lock;
     state_lock::mask states;
@@ -32,19 +33,20 @@ concept changing_operation = requires(Operation& o, state_value now) {
     { o.change(now) } noexcept -> std::same_as<state_value>;
 };
 
-/// Satisfied by an operation that has no result except that it was done or not. If the operation was done,
-/// `granted()` is called, and returns a guard or nothing. `canceled` is the text of the exception that a stop
-/// causes.
+/// Satisfied by an operation whose result only says whether the operation was done. If the operation was
+/// done, the awaiter calls `granted()`, which returns a guard or nothing. `canceled` is the text of the
+/// exception that is thrown after a stop request.
 template <class Operation>
 concept granted_operation = requires(Operation& o) {
     o.granted();
     { Operation::canceled } -> std::convertible_to<const char*>;
 };
 
-/// Computes the result of `co_await`. Calls `result(wait_result)` of the operation if the operation has no
-/// granted(). Otherwise, the result depends on the limit. An operation without a limit returns the result of
-/// granted(), or throws operation_canceled. An operation with a limit returns a std::optional of that result,
-/// or a bool if granted() returns nothing.
+/// Computes the result of `co_await`. If the operation has no granted(), returns the result of the
+/// operation's function `result(wait_result)`. Otherwise, the result depends on whether the operation has a
+/// limit. An operation without a limit returns the result of granted(), or throws operation_canceled. An
+/// operation with a limit returns a std::optional of the result of granted(), or a bool if granted() returns
+/// nothing.
 template <bool IsLimited, class Operation>
 auto outcome_of(Operation& operation, wait_result how) {
     if constexpr (!granted_operation<Operation>) {
@@ -65,14 +67,15 @@ auto outcome_of(Operation& operation, wait_result how) {
 /// Awaits an operation. `Operation` is derived from lock_operation, and has these members:
 ///
 /// * begin() is optional, and is called first.
-/// * try_now() does the operation without waiting, if possible. It may fail spuriously.
-/// * change(value) is the transition that a releaser runs. If it is missing, the lock is acquired.
-/// * is_pure is true if the transition reads only the value.
+/// * try_now() does the operation without waiting, if possible. try_now() may fail spuriously.
+/// * change(value) is optional. The thread that releases the lock calls it to get the lock's next value.
+/// * is_pure is true if change() reads no data except the value of the lock.
 /// * give_back() undoes the operation if the coroutine is destroyed before it receives the result.
-/// * The result comes from granted() and canceled, or from result(wait_result). outcome_of() describes them.
+/// * granted() and canceled, or result(wait_result), determine the result. outcome_of() describes how.
 ///
-/// `Wait` is lock_wait, or limited_wait for an operation with a limit. The awaiter can be neither copied nor
-/// moved. A program may await the awaiter only once, in the expression that creates it or later.
+/// An operation without change() acquires the lock. `Wait` is lock_wait, or limited_wait for an operation
+/// with a limit. The awaiter can be neither copied nor moved. A program may await the awaiter only once, in
+/// the expression that creates the awaiter or later.
 template <class Operation, class Wait = lock_wait>
 class [[nodiscard("an operation begins when it is awaited")]] lock_awaiter final : private Wait {
     using outcome = decltype(outcome_of<Wait::is_limited>(std::declval<Operation&>(), wait_result::done));

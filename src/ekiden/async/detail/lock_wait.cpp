@@ -22,17 +22,17 @@ void lock_wait::prepare(const request& wanted) noexcept {
 
 bool lock_wait::enter_queue() noexcept {
     if (!lock_->start(*waiter_)) return true;
-    // [AW2] Release: after this store, take_back() stops its search for the waiter. Pairs with the load
-    // there.
+    // [AW2] Release: when take_back() sees this value, it stops its search for the waiter. Pairs with the
+    // load in take_back().
     phase_.store(phase::served, sys::release);
     return false;
 }
 
 bool lock_wait::wait(const request& wanted) noexcept {
     prepare(wanted);
-    // The stop is armed before the waiter is published, because the frame may be destroyed as soon as the
-    // lock has the waiter. If a stop arrives between the two steps, its thread retries until the waiter is in
-    // the lock.
+    // The stop node is armed before the waiter is pushed, because the frame may be destroyed as soon as the
+    // lock has the waiter. If a stop is requested between these two steps, the requesting thread retries
+    // until the waiter is in the lock.
     stop_state* const stop = home_.env().stop;
     if (EKIDEN_MUTANT(async_wait_arms_last)) {
         const bool is_done = wanted.lock.start(*waiter_);
@@ -49,12 +49,15 @@ bool lock_wait::wait(const request& wanted) noexcept {
     return false;
 }
 
-// Called by the releaser after it has left the lock.
+// Called by the thread that has released the lock, after the release.
 void lock_wait::served(waiter& who) noexcept {
     auto& self = *static_cast<lock_wait*>(who.context);
-    // [AW1] Relaxed: resume() publishes the grant to the coroutine. Only leave_queue() waits for let_go.
+    // [AW1] Relaxed is enough, because resume() publishes the grant to the coroutine. Only leave_queue()
+    // waits for let_go.
     if (self.phase_.exchange(phase::served, sys::relaxed) == phase::ending) {
-        self.phase_.store(phase::let_go, sys::release); // [AW1] Pairs with leave_queue().
+        // [AW1] Release: this is the last access of this thread to the frame. Pairs with the acquire in
+        // leave_queue().
+        self.phase_.store(phase::let_go, sys::release);
         return;
     }
     self.home_.resume();
@@ -75,7 +78,8 @@ bool lock_wait::take_back() noexcept {
             return true;
         }
         if (result == withdrawal::served) return false; // the coroutine gets the grant.
-        // Returns if the operation was done without a wait. [AW2] Relaxed: no data is read afterwards.
+        // Returns if the operation was done without a wait. [AW2] Relaxed is enough, because this thread
+        // reads no data afterwards.
         if (phase_.load(sys::relaxed) != phase::waiting) return false;
         sys::yield(); // the coroutine pushes the waiter within a few steps
     }
@@ -97,7 +101,7 @@ bool lock_wait::leave_queue() noexcept {
     (void)disarm();
     if (phase_.load(sys::relaxed) != phase::waiting) return phase_.load(sys::relaxed) == phase::served;
     if (lock_->cancel(*waiter_)) return false;
-    // A releaser has chosen the waiter. Perhaps the releaser has not called served() yet.
+    // A releaser has chosen the waiter, and may not have called served() yet.
     if (phase_.exchange(phase::ending, sys::relaxed) == phase::served) return true;
     // [AW1] Acquire: the last access of the releaser to the frame happens before this step. Pairs with the
     // release in served().
@@ -105,9 +109,9 @@ bool lock_wait::leave_queue() noexcept {
     return !EKIDEN_MUTANT(async_end_forgets_the_grant);
 }
 
-// During a pause, the data of the lock stays in the cache of the other thread, so that thread can make
-// several changes. Therefore the first pause is longer than that of sys::back_off, which is as short as one
-// change.
+// During a pause, the data of the lock stays in the cache of the other thread, which can then make several
+// changes. Therefore the first pause is longer than the first pause of sys::back_off, which is as short as
+// one change.
 bool pause_before_attempt(unsigned attempts) noexcept {
     constexpr unsigned most_attempts = 5;
     constexpr unsigned first_pauses = 32;

@@ -1,5 +1,5 @@
-/// The wait of a coroutine on a state_lock. A releaser, a stop, or the destruction of the frame ends the
-/// wait.
+/// The wait of a coroutine on a state_lock. The wait is ended by a thread that releases the lock, by a stop
+/// request, or by the destruction of the coroutine frame.
 ///
 /// Part: async. Used by: lock_awaiter, limited_wait, select_wait. This header is private. locks.md describes
 /// the protocol.
@@ -27,13 +27,14 @@ enum class wait_result : std::uint8_t {
 
 namespace detail {
 
-/// A base of awaiters whose operation may be done without a wait. This base resumes the coroutine of the
-/// awaiter.
+/// The base class of awaiters whose operation may be done without a wait. The class resumes the awaiting
+/// coroutine.
 class way_home {
 protected:
     way_home() noexcept = default;
 
-    /// Sets the coroutine. Called before all other functions. Returns whether a stop has been requested.
+    /// Sets the coroutine. Must be called before all other functions. Returns whether a stop has been
+    /// requested.
     template <class Promise>
     [[nodiscard]] bool bind(std::coroutine_handle<Promise> coroutine) noexcept {
         home_.bind(coroutine);
@@ -41,8 +42,8 @@ protected:
         return stop != nullptr && stop->stop_requested();
     }
 
-    /// Called if the operation is done without a wait. If the time slice is over, posts the coroutine to the
-    /// end of its executor's queue and returns true.
+    /// Called if the operation is done without a wait. If the time slice of the coroutine is over, posts the
+    /// coroutine to the end of its executor's queue and returns true. Otherwise, returns false.
     template <class Promise>
     [[nodiscard]] static bool gives_way(std::coroutine_handle<Promise> coroutine) noexcept {
         if constexpr (std::derived_from<Promise, coroutine_promise>) {
@@ -54,62 +55,63 @@ protected:
         return false;
     }
 
-    /// Returns the result of a wait that a stop has ended.
+    /// Returns `stopped` or `timed_out`. Called for a wait that a stop request has ended.
     [[nodiscard]] wait_result why_stopped() const noexcept;
 
     suspension home_;
 };
 
-/// A base of awaiters. Only the coroutine uses this object, with two exceptions. The thread that releases the
-/// lock calls served(), and the thread that requests the stop calls stopped(). Exactly one of these threads
-/// posts the coroutine. A third thread may destroy the frame of a waiting coroutine, at the end of its
-/// context.
+/// The base class of awaiters that wait for a lock. Only the awaiting coroutine uses this object, with two
+/// exceptions. The releaser, which is the thread that releases the lock, calls served(). The canceler, which
+/// is the thread that requests a stop, calls stopped(). Exactly one of these two threads posts the coroutine.
+/// When the context of a waiting coroutine ends, a third thread may destroy the frame of the coroutine.
 ///
 /// The values of phase_ are:
 ///
 /// * `idle`: the coroutine has not awaited the operation yet.
 /// * `at_once`: the operation was done without waiting. The coroutine sets this value.
-/// * `waiting`: the lock has the waiter, or will get it. The coroutine sets this value.
-/// * `served`: a releaser has done the operation, and posts the coroutine. The releaser sets this value.
+/// * `waiting`: the waiter is in the list of the lock, or will be. The coroutine sets this value.
+/// * `served`: the releaser has done the operation, and posts the coroutine. The releaser sets this value.
 /// * `canceled`: the wait was stopped, and has had no effect. The canceler or the coroutine sets this value.
 /// * `collected`: the coroutine has resumed. The coroutine sets this value.
-/// * `ending`: the frame is being destroyed, but a releaser has chosen the waiter. The destructor sets this.
+/// * `ending`: the frame is being destroyed after the waiter was chosen. The destructor sets this value.
 /// * `let_go`: the releaser no longer accesses the frame. The releaser sets this value.
 class lock_wait : protected stop_node, protected way_home {
 public:
     static constexpr bool comes_home = true;
-    /// True if the operation has a limit. The result of the operation then says whether the operation was
-    /// done.
+    /// True if the operation has a limit. The result of an operation with a limit says whether the operation
+    /// was done.
     static constexpr bool is_limited = false;
 
     lock_wait(const lock_wait&) = delete;
     lock_wait& operator=(const lock_wait&) = delete;
 
 protected:
-    /// A request to a lock. If `change` is null, the request is to acquire the lock. Otherwise, the request
-    /// is to change the value of the lock. `change` gets the address of the lock_wait as its context.
+    /// Describes the operation that a coroutine requests from a lock. If `change` is null, the operation
+    /// acquires the lock. Otherwise, the operation changes the value of the lock. `change` receives the
+    /// address of the lock_wait as its context argument.
     struct request {
         state_lock& lock;
         state_lock::mask states;
         state_transition change = nullptr;
-        bool pure = false; ///< `change` reads only the value
+        bool pure = false; ///< true if `change` reads only the value
     };
 
     lock_wait() noexcept : lock_wait(&stopped) {}
-    /// `at_stop` is called instead of stopped() when the stop of the environment is requested.
+    /// `at_stop` is called instead of stopped() when a stop of the environment is requested.
     explicit lock_wait(callback at_stop) noexcept : stop_node(at_stop) {}
-    ~lock_wait() = default; // end() must have been called
+    ~lock_wait() = default; // the derived class must call end() first
 
     /// Removes the waiter from the lock. Called by the destructor of the awaiter. Returns true if the lock
-    /// has granted the operation, and the coroutine has never received the grant. The caller must then undo
-    /// the operation.
+    /// has granted the operation, and the coroutine has never received the grant. If end() returns true, the
+    /// caller must undo the operation.
     [[nodiscard]] bool end() noexcept {
         const phase now = phase_.load(sys::relaxed);
         return now == phase::waiting ? leave_queue() : now == phase::at_once || now == phase::served;
     }
 
-    /// Called before all other functions. Returns false if a stop has been requested. Then begin() has posted
-    /// the coroutine.
+    /// Must be called before all other functions. If a stop has been requested, posts the coroutine and
+    /// returns false.
     template <class Promise>
     [[nodiscard]] bool begin(std::coroutine_handle<Promise> coroutine) noexcept {
         if (!bind(coroutine)) [[likely]]
@@ -125,8 +127,9 @@ protected:
         return gives_way(coroutine);
     }
 
-    /// Begins to wait. Returns true if the coroutine waits or has been posted. The caller must not access the
-    /// frame afterwards. Returns false if the operation is done. The caller must then call go_on().
+    /// Begins to wait. Returns true if the coroutine waits or has been posted. In this case, the caller must
+    /// not access the frame afterwards. Returns false if the operation was done without a wait. In this case,
+    /// the caller must call go_on().
     [[nodiscard]] bool wait(const request& wanted) noexcept;
 
     /// Returns how the wait has ended. Called when the coroutine has resumed.
@@ -140,16 +143,17 @@ protected:
 
     /// Creates the waiter.
     void prepare(const request& wanted) noexcept;
-    /// Passes the waiter to the lock. Returns false if the operation is done without a wait.
+    /// Passes the waiter to the lock. Returns false if the operation was done without a wait.
     [[nodiscard]] bool enter_queue() noexcept;
     /// Cancels a wait that has not begun. Posts the coroutine.
     void refuse() noexcept {
         phase_.store(phase::canceled, sys::relaxed);
         home_.resume();
     }
-    /// Removes the waiter from the lock. Called by a canceler. Returns true if the lock still had the waiter.
-    /// The caller must then post the coroutine. The frame and the lock exist until the canceler has returned,
-    /// because the coroutine waits for this return before it continues.
+    /// Removes the waiter from the lock. Called by a canceler. Returns true if this call has removed the
+    /// waiter. In this case, the caller must post the coroutine. The frame and the lock exist until the
+    /// function of the canceler has returned, because the coroutine waits for this return before it
+    /// continues.
     [[nodiscard]] bool take_back() noexcept;
 
 private:
@@ -160,18 +164,18 @@ private:
     [[nodiscard]] bool leave_queue() noexcept;
     [[nodiscard]] wait_result collect_late(phase ended) noexcept;
 
-    // All accesses to phase_ are relaxed, except accesses with a label. The post of the coroutine publishes
-    // all data that the coroutine reads.
+    // All accesses to phase_ are relaxed, except the accesses that have a label. Relaxed is enough, because
+    // the post of the coroutine publishes all data that the coroutine reads.
     sys::atomic<phase> phase_{phase::idle};
     state_lock* lock_ = nullptr;
     union {
-        async_waiter waiter_; // constructed by prepare(); owns no memory
+        async_waiter waiter_; // prepare() constructs the waiter, which owns no memory
     };
 };
 
-/// Pauses before the next attempt to enter a lock in which another thread makes a short change. `attempts` is
-/// the number of attempts so far. Each pause is twice as long as the previous pause. After the last attempt,
-/// returns false without a pause.
+/// Pauses before the next attempt to enter a lock in which another thread is making a short change. Returns
+/// true after the pause. `attempts` is the number of attempts so far. Each pause is twice as long as the
+/// previous pause. If the caller should not try again, returns false without a pause.
 [[nodiscard]] bool pause_before_attempt(unsigned attempts) noexcept;
 
 } // namespace detail

@@ -19,8 +19,8 @@ namespace detail {
 
 namespace {
 
-/// If the stack is deeper than this number of bytes above the resume loop, a coroutine continues through the
-/// loop, and not directly with another coroutine.
+/// The number of bytes of stack above the resume loop up to which a coroutine continues directly with another
+/// coroutine. On a deeper stack, the loop resumes the other coroutine.
 constexpr std::size_t direct_range = 16 * 1024;
 /// The number of awaits between two readings of the clock.
 constexpr std::uint32_t clock_every = 32;
@@ -29,8 +29,8 @@ constexpr std::uint32_t clock_every = 32;
 constexpr std::uint64_t slice_ns = 100'000;
 
 /// Calls `accept()`, which passes a coroutine to an executor. An executor that refuses the coroutine abandons
-/// it inside the call. The caller may hold a lock, or may run in this coroutine itself. So no frame is
-/// destroyed inside the call.
+/// the coroutine inside this call. The caller may hold a lock, or may be a part of this coroutine. So no
+/// frame is destroyed inside the call.
 template <class Accept>
 void post_by(Accept accept) noexcept {
     resume_record& here = resume_record::here();
@@ -48,8 +48,8 @@ void post_home(task& going, const any_executor& home, task_order order) noexcept
 }
 
 /// Called if an executor has refused a coroutine. Posts the coroutine to the context of its root. The context
-/// runs `refused`, which destroys the coroutine. If this context also refuses the coroutine, the coroutine is
-/// buried there.
+/// runs `refused`, which destroys the coroutine. If this context refuses the coroutine as well, the coroutine
+/// is added to the context's list of buried coroutines.
 void end_at_root(task& refused, const environment& env, bool is_refused_by_root) noexcept {
     coroutine_service* const keeper = environment_access::keeper(env);
     // If there is no keeper, the coroutine has no root of this library, and another library owns its frame.
@@ -102,7 +102,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     return std::noop_coroutine();
 }
 
-/// Continues with `to`, or posts it if the time slice is over. Called every clock_every awaits.
+/// Continues with `to`, or posts `to` if the time slice is over. Called every clock_every awaits.
 [[gnu::noinline]] std::coroutine_handle<> read_clock_and_go_to(coroutine_promise& to) noexcept {
     resume_record& here = sys::local<resume_record>();
     if (read_clock(here) && &to.env() != &default_environment()) {

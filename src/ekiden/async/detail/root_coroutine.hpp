@@ -19,12 +19,13 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The type of a root. A root begins when its promise is posted. The promise contains the environment of the
-/// root. A root destroys its own frame at its end. The body of a root catches all exceptions.
+/// The type of a root coroutine. A root begins when its promise is posted. The promise contains the
+/// environment of the root. A root destroys its own frame at its end. The body of a root catches all
+/// exceptions.
 ///
-/// The context has outstanding work until the frame of the root, the callable in the frame, and the entry in
-/// the list of the context have been destroyed. So on_work_finished() is the last call for a root. Any thread
-/// may make this call.
+/// A root counts as outstanding work of its context until its frame, the callable in the frame, and its entry
+/// in the list of the context have been destroyed. So on_work_finished() is the last call that is made for a
+/// root. Any thread may make this call.
 class root_coroutine {
 public:
     class promise_type final : public coroutine_promise, public root_entry {
@@ -42,13 +43,13 @@ public:
         /// Returns the environment of the root. The caller may change the environment before the root begins.
         [[nodiscard]] environment& given_environment() noexcept { return environment_; }
 
-        /// Begins the coroutine on `where`. Throws every exception that the executor throws. If begin()
-        /// throws, or if the executor accepts no more tasks, the frame has been destroyed.
+        /// Begins the coroutine on the executor `where`. Throws every exception that the executor throws. If
+        /// begin() throws, or if the executor accepts no more tasks, the frame has been destroyed.
         template <executor E>
         void begin(const E& where, const spawn_options& chosen = spawn_options());
 
-        /// Destroys the frame and all coroutines that the root awaits. Then ends the outstanding work of the
-        /// root. The coroutine must be suspended.
+        /// Destroys the frame of the root, and the chain of coroutines that the root awaits. Then tells the
+        /// context that the work of the root has ended. The root must be suspended.
         void end_frame() noexcept;
 
         static const char* answer(task* self, task_request request) {
@@ -62,7 +63,8 @@ public:
             stop_state& state;
             void operator()() const noexcept { (void)state.request_stop(); }
         };
-        /// Requests a stop of the coroutine when a stop is requested with the stop token.
+        /// Requests a stop of the coroutine when a stop is requested through the stop token of the
+        /// spawn_options.
         struct linked_stop {
             explicit linked_stop(const std::stop_token& token) : on_request(token, requests_stop{state}) {}
 
@@ -84,7 +86,7 @@ private:
 };
 
 inline void root_coroutine::promise_type::end_frame() noexcept {
-    destroy_awaited(); // before the executor of environment_ is moved away
+    destroy_awaited(); // must run before the executor is moved out of environment_
     const any_executor home = counts_work_ ? std::move(environment_.executor) : any_executor();
     handle().destroy();
     if (home) home.on_work_finished();
@@ -112,7 +114,7 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
     home.on_work_started();
     counts_work_ = true;
     guard.fresh = nullptr;
-    accept_task(home, this, task_order::usual); // the frame may be destroyed before the call returns
+    accept_task(home, this, task_order::usual); // the frame may be destroyed before accept_task() returns
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -35,7 +35,8 @@ std::uint32_t select_wait::rotated(std::uint32_t count) noexcept {
 
 bool select_wait::claim(std::uint32_t index) noexcept {
     std::uint32_t expected = unclaimed;
-    // [SW3] Release: pairs with the acquire in wait(). The lock of the branch and pending_ publish the item.
+    // [SW3] Release: pairs with the acquire in wait(). The release does not publish the item. The lock of the
+    // branch and pending_ publish the item.
     return winner_.compare_exchange_strong(expected, index, sys::release, sys::relaxed)
            || EKIDEN_MUTANT(select_takes_from_two);
 }
@@ -54,7 +55,7 @@ bool select_wait::try_now(branches all, std::uint32_t first) noexcept {
     return true;
 }
 
-// pending_ also counts the sweep, so the coroutine is not posted before the sweep.
+// pending_ also counts the sweep, so the coroutine is not posted before the sweep has ended.
 bool select_wait::wait(branches all, std::uint32_t first) noexcept {
     const auto count = static_cast<std::uint32_t>(all.size());
     all_ = all;
@@ -68,7 +69,7 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
         home_.resume();
         return true;
     }
-    std::uint32_t settled = 0; // number of branches that have no waiter in a lock.
+    std::uint32_t settled = 0; // number of branches that have no waiter in a lock
     // [SW3] Acquire: pairs with the release in claim().
     const auto winner = [this] { return winner_.load(sys::acquire); };
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -86,7 +87,7 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
         ++settled;
         const bool is_last = one.has_ended && open_.fetch_sub(1, sys::relaxed) == 1;
         const bool has_won = winner() == one.index || (is_last && claim(all_ended));
-        if (has_won) (void)meet(is_claimed); // this thread is also the claiming thread
+        if (has_won) (void)meet(is_claimed); // this thread has claimed the select
     }
     // The count of the sweep stays in pending_.
     if (settled > 0) (void)settle(settled);
@@ -97,55 +98,57 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
     return false;
 }
 
-// Called by the coroutine's thread and by the claiming thread. Returns true for the second of them.
+// Called by the coroutine's thread and by the thread that has claimed the select. Returns true in the later
+// of the two calls.
 bool select_wait::meet(std::uint8_t one) noexcept {
-    // [SW2] Acquire and release: the second thread sees all waiters that the thread of the coroutine has
-    // pushed.
+    // [SW2] Acquire and release: the thread of the later call sees all waiters that the thread of the
+    // coroutine has pushed.
     return (met_.fetch_or(one, sys::acq_rel) & ~one) != 0;
 }
 
-// Removes the waiters that are still in their locks. Returns the number that the caller must pass to
-// settle().
+// Removes the waiters that are still in their locks. Returns the number of waiters that the caller must pass
+// to settle().
 std::uint32_t select_wait::sweep() noexcept {
     std::uint32_t settled = 1;
     for (select_branch* one : all_) {
         if (!one->is_waiting.read() || EKIDEN_MUTANT(select_leaves_losers)) continue;
-        // The thread that has served a waiter calls settle() for it.
+        // A thread that has served a waiter calls settle() for this waiter.
         if (one->lock->withdraw(*one->waiter) == withdrawal::taken_out) ++settled;
     }
     return settled;
 }
 
-// Subtracts `count` from pending_. Returns true if no other thread uses the awaiter any more. Then the caller
-// must continue with the coroutine.
+// Subtracts `count` from pending_. Returns true if no other thread uses the awaiter any more. The caller must
+// then continue with the coroutine.
 bool select_wait::settle(std::uint32_t count) noexcept {
-    // [SW1] Acquire and release: the last thread sees what each other thread has done with its branch. This
-    // includes the item.
+    // [SW1] Acquire and release: the last thread sees what every other thread has done with its branch. For
+    // example, it sees the item.
     return pending_.fetch_sub(count, sys::acq_rel) == count;
 }
 
-// Called by the thread that has claimed. `own` is the number of branches of this thread that are not settled
-// yet.
+// Called by the thread that has claimed the select. `own` is the number of branches of this thread that are
+// not settled yet.
 void select_wait::decided(std::uint32_t own) noexcept {
     const std::uint32_t all = meet(is_claimed) ? own + sweep() : own;
     if (all > 0 && settle(all)) home_.resume();
 }
 
-// Called by the releaser after it has left the lock of a branch.
+// Called by the thread that has released the lock of a branch, after the release.
 void select_wait::served(waiter& who) noexcept {
     const auto& one = *static_cast<const select_branch*>(who.context);
     select_wait& self = *one.owner;
-    // Relaxed: this step needs only the count, and no other data.
+    // Relaxed is enough, because this step needs only the count, and no other data.
     const bool is_last = one.has_ended && self.open_.fetch_sub(1, sys::relaxed) == 1;
-    // Relaxed: only the transition of this waiter can claim for this branch, and this thread has run that
-    // transition.
+    // Relaxed is enough, because only the transition of this waiter can claim for this branch, and this
+    // thread has run that transition.
     if (self.winner_.load(sys::relaxed) == one.index || (is_last && self.claim(all_ended)))
         self.decided(1);
     else if (self.settle(1))
         self.home_.resume();
 }
 
-// Called by the thread that requests the stop. collect() waits for the end of the call, so the frame exists.
+// Called by the thread that requests the stop. The coroutine frame exists, because collect() waits for the
+// end of this call.
 void select_wait::stopped(stop_node& node) noexcept {
     auto& self = static_cast<select_wait&>(node);
     if (self.claim(by_stop)) self.decided(0);

@@ -1,5 +1,5 @@
-/// The part of select() that does not depend on types. A coroutine waits for several buffers, and gets an
-/// item of one buffer.
+/// The part of select() that does not depend on types. In a select, a coroutine waits for several buffers,
+/// and takes one item from one of these buffers.
 ///
 /// Part: async. Used by: select. This header is private. locks.md describes the protocol.
 #pragma once
@@ -15,16 +15,16 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An order for select(). Each select checks the buffers in the order of its arguments. After `cap` selects
-/// in a row, one select begins with another buffer, so that no buffer starves. Only one coroutine at a time
-/// may use a select_priority. The object must outlive the select.
+/// An order in which select() checks its buffers. Most selects begin with the first buffer. After `cap` such
+/// selects in a row, one select begins with another buffer, so that no buffer starves. Only one coroutine at
+/// a time may use a select_priority. A select_priority must outlive every select that uses it.
 class select_priority {
 public:
     /// `cap` is the number of selects in a row that begin with the first buffer. Throws std::invalid_argument
     /// if `cap` is 0.
     explicit select_priority(unsigned cap);
 
-    /// Returns the index of the buffer, among `count` buffers, with which the next select begins.
+    /// Returns the index of the buffer with which the next select begins. `count` is the number of buffers.
     [[nodiscard]] unsigned next(unsigned count) noexcept;
 
 private:
@@ -41,7 +41,7 @@ class select_wait;
 struct select_branch {
     state_lock* lock;
     state_lock::mask states;
-    state_transition change; ///< the context argument is the branch
+    state_transition change; ///< takes an item; its context argument is the select_branch
     select_wait* owner = nullptr;
     std::uint32_t index = 0;
     sys::cell<bool> is_waiting{false}; ///< true if start() has pushed the waiter [SW2]
@@ -52,16 +52,18 @@ struct select_branch {
         : lock(&l), states(s), change(c) {}
 };
 
-/// The base of the awaiter of select(). The coroutine has a waiter in the lock of each buffer. The first
-/// transition that runs claims the wait and takes an item, inside the lock of its buffer. The other
-/// transitions see the claim and change nothing. The coroutine is posted when no lock contains a waiter of
-/// the coroutine, and no thread works on such a waiter. Two data members ensure that it is not posted
-/// earlier:
+/// The base class of the awaiter of select(). The coroutine has a waiter in the lock of each buffer. Each
+/// waiter has a transition, which a thread that releases the lock runs. The first transition that runs claims
+/// the wait and takes an item, inside the lock of its buffer. The other transitions see the claim and change
+/// nothing. The coroutine is posted when no lock contains a waiter of the coroutine, and when no thread uses
+/// such a waiter. Two data members ensure that the coroutine is not posted earlier:
 ///
-/// pending_ counts the waiters and the sweep. The sweep removes the waiters that are still in a lock.
+/// pending_ counts the remaining waiters, and counts the sweep as one more. The sweep is the step that
+/// removes the waiters that are still in a lock.
 ///
-/// met_ records two steps: the thread of the coroutine has pushed all waiters, and a thread has claimed. The
-/// thread of the later step makes the sweep, so every waiter has been pushed before the sweep.
+/// met_ records two steps. In one step, the thread of the coroutine finishes pushing the waiters. In the
+/// other step, a thread claims the wait. The thread of the later step makes the sweep. So every waiter has
+/// been pushed before the sweep.
 class select_wait : private stop_node, private way_home {
 public:
     static constexpr bool comes_home = true;
@@ -77,10 +79,10 @@ protected:
     using branches = std::span<select_branch* const>;
 
     select_wait() noexcept : stop_node(&stopped) {}
-    ~select_wait() = default; // end() must have been called
+    ~select_wait() = default; // the derived class must call end() first
 
-    /// Called before all other functions. Returns false if a stop has been requested. Then begin() has posted
-    /// the coroutine.
+    /// Must be called before all other functions. If a stop has been requested, posts the coroutine and
+    /// returns false.
     template <class Promise>
     [[nodiscard]] bool begin(std::coroutine_handle<Promise> coroutine) noexcept {
         if (!bind(coroutine)) [[likely]]
@@ -89,8 +91,8 @@ protected:
         home_.resume();
         return false;
     }
-    /// Tries each buffer once, beginning with the buffer `first`. Returns true if a buffer gave an item, or
-    /// if all buffers are closed and empty.
+    /// Tries each buffer once, beginning with the buffer at the index `first`. Returns true if an item was
+    /// taken from a buffer, or if all buffers are closed and empty.
     [[nodiscard]] bool try_now(branches all, std::uint32_t first) noexcept;
     /// Waits like lock_wait::wait().
     [[nodiscard]] bool wait(branches all, std::uint32_t first) noexcept;
@@ -99,28 +101,29 @@ protected:
         return gives_way(coroutine);
     }
 
-    /// Returns the index of the branch that gave an item, or all_ended, or by_stop. Called when the coroutine
-    /// has resumed.
+    /// Returns the index of the branch from which an item was taken. If no item was taken, returns all_ended
+    /// or by_stop. Called when the coroutine has resumed.
     [[nodiscard]] std::uint32_t collect() noexcept {
         if (is_waiting_) (void)disarm();
         is_waiting_ = false;
         return winner_.load(sys::relaxed);
     }
-    /// Returns `stopped` or `timed_out`. Called for a wait that a stop has ended.
+    /// Returns `stopped` or `timed_out`. Called for a wait that a stop request has ended.
     using way_home::why_stopped;
     static constexpr std::uint32_t unclaimed = ~std::uint32_t{0};
     static constexpr std::uint32_t by_stop = unclaimed - 1;
     static constexpr std::uint32_t all_ended = unclaimed - 2;
     static constexpr std::uint32_t by_end = unclaimed - 3;
 
-    /// Removes the waiters from their locks if the coroutine waits. Called by the destructor of the awaiter.
+    /// If the coroutine is waiting, removes its waiters from the locks. Called by the destructor of the
+    /// awaiter.
     void end() noexcept {
         if (is_waiting_) [[unlikely]]
             leave_queues();
     }
 
     /// Returns the index of the buffer with which a select without a select_priority begins. The index
-    /// changes with each call in a thread.
+    /// changes from call to call in the same thread.
     [[nodiscard]] static std::uint32_t rotated(std::uint32_t count) noexcept;
 
 private:
@@ -138,7 +141,7 @@ private:
     branches all_{};
     sys::atomic<std::uint32_t> winner_{unclaimed};
     sys::atomic<std::uint32_t> pending_{0};
-    sys::atomic<std::uint32_t> open_{0}; // number of buffers that are not closed and empty
+    sys::atomic<std::uint32_t> open_{0}; // number of buffers that are open or contain items
     sys::atomic<std::uint8_t> met_{0};
     bool is_waiting_ = false; // true from wait() until the coroutine has resumed
 };

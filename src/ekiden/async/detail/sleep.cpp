@@ -8,9 +8,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The stop is armed before the timer is set, and the timer may end before begin() returns. Before publish(),
-/// the end of the timer does not resume the coroutine, and a stop does not cancel the timer. publish() then
-/// does these steps instead.
+/// begin() arms the stop node before it sets the timer, and the timer may end before begin() returns. Before
+/// publish(), the end of the timer does not resume the coroutine, and a stop request does not cancel the
+/// timer. In these cases, publish() resumes the coroutine or cancels the timer.
 void sleep_awaiter::begin() {
     const environment& env = home_.env();
     is_cut_ = env.deadline < time_;
@@ -23,10 +23,10 @@ void sleep_awaiter::begin() {
     publish();
 }
 
-/// [TW1] The later one of publish() and timer_ended() resumes the coroutine. The later one of publish() and
-/// stopped() cancels the timer. Release: publishes the timer, and the last access of this thread to the
-/// awaiter. Acquire: pairs with the release in timer_ended(). Relaxed on failure, because a stop publishes
-/// nothing, and the attempt that succeeds acquires.
+/// [TW1] The later of publish() and timer_ended() resumes the coroutine. The later of publish() and stopped()
+/// cancels the timer. Release: publishes the timer, and orders all earlier accesses of this thread to the
+/// awaiter before this step. Acquire: pairs with the release in timer_ended(). Relaxed is enough on failure,
+/// because a stop request publishes nothing, and the attempt that succeeds acquires.
 void sleep_awaiter::publish() noexcept {
     std::uint8_t seen = 0;
     bool has_canceled = false;
@@ -34,7 +34,7 @@ void sleep_awaiter::publish() noexcept {
         if ((seen & is_stopped) == 0 || EKIDEN_MUTANT(sleep_forgets_early_stop)
             || std::exchange(has_canceled, true))
             continue;
-        cancel_timer(); // ends it, unless another thread is about to fire it
+        cancel_timer(); // ends the timer, unless another thread is about to fire it
     }
     if ((seen & is_due) != 0) home_.resume();
 }
@@ -48,8 +48,9 @@ void sleep_awaiter::stopped(stop_node& self) noexcept {
 
 void sleep_awaiter::timer_ended(timer_end how) noexcept {
     is_canceled_.write(how != timer_end::expired);
-    // [TW1] Release: publishes is_canceled_, and the last access of this thread if it does not resume the
-    // coroutine. Acquire: the last access of publish() happens before the coroutine resumes.
+    // [TW1] Release: publishes is_canceled_. If this thread does not resume the coroutine, this step is its
+    // last access to the awaiter. Acquire: the last access of publish() to the awaiter happens before the
+    // coroutine resumes.
     const std::uint8_t before = parts_.fetch_or(is_due, sys::acq_rel);
     if ((before & (has_begun | is_ending)) == has_begun) home_.resume(task_order::immediate);
 }

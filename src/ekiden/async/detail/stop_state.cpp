@@ -11,8 +11,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A request_stop() that calls the callbacks. The lock of the state guards `thread` and `current`. Only the
-/// thread that calls the callbacks uses `is_gone`.
+/// Describes the call of request_stop() that calls the callbacks. The lock of the state guards `thread` and
+/// `current`. Only the thread that calls the callbacks uses `is_gone`.
 struct stop_state::calling {
     const void* thread;
     stop_node* current = nullptr; // the node whose callback is running
@@ -33,7 +33,7 @@ const void* this_thread() noexcept { return &sys::local<mark>(); }
 
 bool stop_node::arm(stop_state& state) noexcept {
     sys::expects(state_ == nullptr, "stop_node: armed again without disarm()");
-    return state.add(*this); // the last step, because the callback may destroy the node
+    return state.add(*this); // must be the last step, because the callback may destroy the node
 }
 
 bool stop_node::disarm() noexcept {
@@ -44,15 +44,15 @@ bool stop_node::disarm() noexcept {
 // ---- the state
 
 stop_state::stop_state(stop_state* parent) noexcept : link_(*this) {
-    // Relaxed: no other thread uses the state yet.
+    // Relaxed is enough, because no other thread uses the state yet.
     if (parent != nullptr && !link_.arm(*parent)) word_.store(requested, sys::relaxed);
 }
 
 stop_state::~stop_state() {
     (void)link_.disarm();
     sys::expects(first_ == nullptr, "stop_state: destroyed while a stop_node is armed");
-    // Relaxed: every request either happens before this call, or comes from the parent. disarm() has waited
-    // for a request of the parent.
+    // Relaxed is enough. A request that does not come from the parent happens before this call. For a request
+    // from the parent, disarm() has waited.
     if ((word_.load(sys::relaxed) & requested) == 0) return;
     lock_guard guard(lock_);
     if (calling_ == nullptr) return;
@@ -68,7 +68,7 @@ bool stop_state::request_stop() noexcept {
     lock_guard guard(lock_);
     const std::uint32_t before = word_.load(sys::relaxed);
     if ((before & requested) != 0) return false;
-    word_.store(before | requested, sys::release); // [SR1] Release: publishes earlier writes.
+    word_.store(before | requested, sys::release); // [SR1] Release: publishes this thread's earlier writes.
     calling_ = &here;
     while (stop_node* const oldest = first_) {
         unlink(*oldest);
@@ -125,10 +125,10 @@ void stop_state::unlink(stop_node& node) noexcept {
     node.next_ = nullptr;
 }
 
-/// Sleeps while `is_so()` returns true. A sleeper sets has_sleepers under the lock, and sleeps while the word
-/// is unchanged. After each callback, the calling thread finds the bit and changes the word. So a sleeper
-/// never misses the return of a callback. Every change is a read-modify-write, which continues the release
-/// sequence of [SR1].
+/// Sleeps while `is_so()` returns true. A sleeper sets has_sleepers under the lock, and sleeps until the word
+/// changes. After each callback, the thread that called it finds this bit and changes the word. So a sleeper
+/// never misses the return of a callback. Every such change of the word is a read-modify-write operation,
+/// which continues the release sequence of [SR1].
 template <class Condition>
 void stop_state::sleep_while(lock_guard& guard, Condition is_so) noexcept {
     while (is_so()) {

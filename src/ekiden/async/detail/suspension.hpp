@@ -1,4 +1,4 @@
-/// A task that resumes a waiting coroutine on its executor.
+/// A task that resumes a waiting coroutine on the executor of the coroutine.
 ///
 /// Part: async. Used by: awaiters.
 #pragma once
@@ -16,26 +16,28 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Satisfied by the promise of a stand_in_frame, which represents the promise of another coroutine.
+/// Satisfied by the promise type of stand_in_frame. A stand_in_frame represents a coroutine that awaits an
+/// awaiter of another library.
 template <class Promise>
 concept stand_in_promise = requires(Promise& p) { p.stands_for(); };
 
 } // namespace detail
 
-/// An object in an awaiter, which is destroyed with the frame. A suspension is a task, so resume() does not
-/// allocate.
+/// A part of an awaiter. A suspension lies in the coroutine frame, and is destroyed with the frame. A
+/// suspension is a task, so resume() does not allocate.
 ///
-/// If the executor drops the task, the chain of coroutines is destroyed once, beginning with this coroutine.
-/// If the executor refuses the task, no frame is destroyed inside resume(), because the caller may hold a
-/// lock. After a refusal, the context of the root runs a task that destroys the chain. If this context also
-/// refuses the task, a thread in sync_wait() or the end of the context destroys the chain. If a coroutine of
-/// another library awaits the chain, that coroutine stays suspended.
+/// If the executor drops the task, this coroutine and all coroutines that wait for it are destroyed exactly
+/// once. These coroutines form a chain that begins at a root coroutine. If the executor refuses the task, no
+/// frame is destroyed inside resume(), because the caller may hold a lock. Instead, the context of the root
+/// coroutine runs the task, and this run destroys the chain. If this context refuses the task as well, a
+/// thread in sync_wait() or the end of the context destroys the chain. A coroutine of another library that
+/// awaits a coroutine of the chain stays suspended.
 class suspension : public task {
 public:
     suspension() noexcept : task(&answer) {}
 
-    /// Sets the coroutine to resume. Called in await_suspend(), before the awaiter is published. The
-    /// environment of a coroutine of another library is default_environment().
+    /// Sets the coroutine that resume() will resume. Called in await_suspend(), before another thread can
+    /// find the awaiter. A coroutine of another library has the environment default_environment().
     template <class Promise>
     void bind(std::coroutine_handle<Promise> waiting) noexcept {
         if constexpr (std::is_void_v<Promise>) {
@@ -53,16 +55,16 @@ public:
         return promise_ != nullptr ? promise_->env() : default_environment();
     }
 
-    /// Posts the coroutine to its executor, and never runs it inline. Any thread may call resume(), even
-    /// while it holds a lock. Call resume() exactly once for each bind(). The caller must not access the
-    /// frame afterwards. The call of resume() happens before the coroutine resumes.
+    /// Posts the coroutine to its executor, and never runs the coroutine inline. Any thread may call
+    /// resume(), and may hold a lock during the call. Call resume() exactly once after each bind(). After the
+    /// call, the caller must not access the frame. The call of resume() happens before the coroutine resumes.
     void resume(task_order order = task_order::usual) noexcept;
 
-    /// Posts the coroutine to another executor.
+    /// Does the same as resume(), but posts the coroutine to the executor `where`.
     void resume_at(const any_executor& where, task_order order = task_order::usual) noexcept;
 
-    /// Destroys the coroutine as if its executor had refused it. An await_suspend() may call this instead of
-    /// publishing the awaiter.
+    /// Destroys the coroutine as if its executor had refused it. An await_suspend() may call give_up()
+    /// instead of publishing the awaiter.
     void give_up() noexcept;
 
 private:
@@ -74,13 +76,12 @@ private:
         promise_ = promise;
     }
 
-    std::coroutine_handle<> waiting_;      // if null, running the task destroys the chain
+    std::coroutine_handle<> waiting_;      // the coroutine to resume; null after give_up()
     coroutine_promise* promise_ = nullptr; // null for a coroutine of another library
 };
 
-/// Satisfied by an awaiter that resumes every coroutine by a suspension, or that never suspends. Such an
-/// awaiter has this member:
-///   static constexpr bool comes_home = true;
+/// Satisfied by an awaiter that resumes coroutines only by a suspension, or that never suspends. Such an
+/// awaiter has a static constexpr bool member `comes_home` that is true.
 ///
 /// Every other awaiter is wrapped like an awaiter of another library. The wrapper needs a few more words in
 /// the frame.

@@ -8,8 +8,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 namespace {
 
-/// Records which operation this thread is starting. The record is thread-local, because the operation may be
-/// destroyed during its start.
+/// Records which operation this thread is starting. The record is thread-local and not a part of the
+/// operation, because the operation may be destroyed during its start.
 struct starting {
     const awaited_operation* begun = nullptr;
     bool is_dropped = false;

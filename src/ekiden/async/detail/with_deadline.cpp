@@ -23,8 +23,8 @@ bool deadline_group::set_alarm() noexcept {
         return false;
     }
     std::uint8_t seen = is_setting;
-    // [AL1] Release: publishes the timer. The later one of this step and member_ends() cancels the timer. No
-    // acquire is needed, because the count of the group publishes what the member has done.
+    // [AL1] Release: publishes the timer. The later of this step and member_ends() cancels the timer. No
+    // acquire is needed, because the counter left_ of the group publishes what the member has done.
     if (!phase_.compare_exchange_strong(seen, is_set, sys::release, sys::relaxed)
         && !EKIDEN_MUTANT(deadline_alarm_stays_set))
         cancel_timer();
@@ -32,8 +32,8 @@ bool deadline_group::set_alarm() noexcept {
 }
 
 void deadline_group::member_ends() noexcept {
-    // [AL1] Acquire: this thread sees the timer. The group exists until the member is counted. The counting
-    // step releases what the member has done.
+    // [AL1] Acquire: this thread sees the timer. The group exists until the end of the member is counted. The
+    // step that counts this end publishes what the member has done.
     if (phase_.exchange(is_over, sys::acquire) == is_set) cancel_timer();
 }
 
@@ -49,7 +49,7 @@ void deadline_group::finish_in_time() {
     leave_timer();
     const stop_state* const outer = outer_stop();
     const bool is_from_outside = is_outer_earlier_ || (outer != nullptr && outer->stop_requested());
-    // The member may have noticed the deadline before the alarm has fired.
+    // The member may have noticed the deadline before the alarm fired.
     if (is_only_stopped() && !is_from_outside && (has_come_ || now_here<sys::clock>() >= deadline_))
         throw timed_out("with_deadline: the deadline has come before the end");
     finish();
