@@ -15,12 +15,12 @@ struct element {
     int taken = 0; // by the thread that got it; only the checker's one real thread runs
 };
 
-template <std::size_t Count, unsigned CompanyPops = 64>
+template <std::size_t Count, unsigned ContendedPops = 64>
 struct deque_under_test {
     // Just before the indices wrap around.
     explicit deque_under_test(std::size_t capacity) : deque(capacity, ~std::uint64_t{0}) {}
 
-    chase_lev_deque<element, CompanyPops> deque;
+    chase_lev_deque<element, ContendedPops> deque;
     std::array<element, Count> elements{};
 
     void push(std::size_t i) {
@@ -34,7 +34,7 @@ struct deque_under_test {
         ++got->taken;
         return true;
     }
-    /// The owner meets a thief, and is in company for the next pops.
+    /// The owner notices a theft, and is in contended mode for the next pops.
     void meet_a_thief(std::size_t first, std::size_t second) {
         push(first);
         push(second);
@@ -142,7 +142,7 @@ EKIDEN_MODEL(deque_pop_oldest, .about = "the owner takes at the thieves' end", .
     d.finish(2);
 }
 
-EKIDEN_MODEL(deque_company, .about = "an owner that has met thieves, two thieves and two elements") {
+EKIDEN_MODEL(deque_contended, .about = "an owner that has met thieves, two thieves and two elements") {
     deque_under_test<4> d(4);
     d.meet_a_thief(2, 3);
     d.push(0);
@@ -157,7 +157,7 @@ EKIDEN_MODEL(deque_company, .about = "an owner that has met thieves, two thieves
     d.finish(4);
 }
 
-EKIDEN_MODEL(deque_company_ends,
+EKIDEN_MODEL(deque_mode_ends,
              .about = "the owner has been alone for a while, and goes back to light fences") {
     deque_under_test<5, 1> d(4);
     d.meet_a_thief(3, 4);
@@ -172,7 +172,7 @@ EKIDEN_MODEL(deque_company_ends,
     d.finish(5);
 }
 
-EKIDEN_MODEL(deque_company_begins, .about = "thieves come again while the owner meets the first one",
+EKIDEN_MODEL(deque_mode_begins, .about = "thieves come again while the owner meets the first one",
              .preemptions = 3) {
     deque_under_test<3> d(4);
     for (std::size_t i = 0; i != 3; ++i) d.push(i);
@@ -186,8 +186,8 @@ EKIDEN_MODEL(deque_company_begins, .about = "thieves come again while the owner 
     d.finish(3);
 }
 
-EKIDEN_MODEL(deque_company_growth,
-             .about = "the ring grows in company, and the company ends, while a thief "
+EKIDEN_MODEL(deque_mode_growth,
+             .about = "the ring grows in contended mode, and this mode ends, while a thief "
                       "that pays no heavy fence reads the old one",
              .preemptions = 3) {
     deque_under_test<5, 1> d(2);

@@ -17,9 +17,10 @@
 /// The owner has a copy of an earlier value of `top`. A push reads the current value of `top` only when the
 /// array seems full.
 ///
-/// After the owner has noticed a theft, the owner is in contended mode for some pops. (The code calls this
-/// mode "company".) In contended mode, the owner uses full fences. Thieves can see whether the owner is in
-/// contended mode. While the owner is in contended mode, a thief needs no system call.
+/// After the owner has noticed a theft, or has taken the last element, it is in contended mode for some pops.
+/// In contended mode, the owner uses full fences, and a thief needs no system call. Thieves can see the mode.
+/// If an owner takes its last element again and again, a heavy fence would take longer than the element stays
+/// in the deque, so thieves would never get it.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
@@ -33,9 +34,9 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A double-ended queue of pointers that grows when it is full. One thread at a time is the owner. Any thread
-/// may steal. Each element is taken exactly once. `CompanyPops` is the number of pops that use a full fence
-/// after a theft.
-template <class T, unsigned CompanyPops = 64>
+/// may steal. Each element is taken exactly once. `ContendedPops` is the number of pops that contended mode
+/// lasts.
+template <class T, unsigned ContendedPops = 64>
 class chase_lev_deque {
 public:
     /// Creates an empty deque. `capacity` is a power of two, and doubles when the deque is full.
@@ -67,13 +68,13 @@ public:
         bottom_.store(bottom, sys::release);
         // [CL2] Orders the claim above before the load of top_. Pairs with the fence in steal(). Either a
         // thief sees the claim, or the owner sees that the thief has advanced top_.
-        if (company_left_ == 0) [[likely]]
+        if (full_fences_left_ == 0) [[likely]]
             sys::fence_light();
         else
-            fence_in_company();
+            contended_fence();
         std::uint64_t top = top_.load(sys::relaxed);
         if (top != own_top_) [[unlikely]]
-            meet_thieves(top);
+            enter_contended(top);
         if (size(top, bottom) > 0 || EKIDEN_MUTANT(deque_pop_forgets_the_last_item))
             return array_.current()->at(bottom).load(sys::relaxed);
         T* element = nullptr;
@@ -85,7 +86,7 @@ public:
                 && !EKIDEN_MUTANT(deque_pop_ignores_thieves))
                 element = nullptr;
             else
-                ++own_top_;
+                enter_contended(top + 1); // so that a thief can get the next last element
         }
         if (!EKIDEN_MUTANT(deque_pop_keeps_its_claim))
             bottom_.store(bottom + 1, sys::release); // [CL1] As in push().
@@ -110,18 +111,18 @@ public:
     /// check maybe_filled() first.
     [[nodiscard]] T* steal() noexcept {
         // [CL5] Acquire: sees the claims that the owner made with light fences before it entered contended
-        // mode. Pairs with the releases in meet_thieves() and fence_in_company().
-        const std::uint64_t company = company_.load(sys::acquire);
+        // mode. Pairs with the releases in enter_contended() and contended_fence().
+        const std::uint64_t mode = mode_.load(sys::acquire);
         std::uint64_t top = top_.load(sys::acquire);
         std::uint64_t bottom = 0;
-        bool is_ordered = is_in_company(company);
+        bool is_ordered = is_contended(mode);
         if (is_ordered) {
             // [CL2] Orders the load of top_ before the load of bottom_. [CL6] Orders the load of top_ before
-            // the second load of company_. The fence pairs in both cases with the fence in
-            // fence_in_company().
+            // the second load of mode_. The fence pairs in both cases with the fence in
+            // contended_fence().
             sys::fence(sys::seq_cst);
             bottom = bottom_.load(sys::acquire); // [CL1] Acquire: pairs with the release in push().
-            is_ordered = company_.load(sys::relaxed) == company || EKIDEN_MUTANT(deque_steal_trusts_company);
+            is_ordered = mode_.load(sys::relaxed) == mode || EKIDEN_MUTANT(deque_steal_trusts_mode);
         }
         if (!is_ordered) {
             // [CL2] Heavy fence: orders the load of top_ before the load of bottom_. Pairs with the light
@@ -154,33 +155,33 @@ private:
         return static_cast<std::int64_t>(bottom - top); // the size can be -1 during a pop; indices may wrap
     }
 
-    // Returns whether `company`, a value of company_, is odd. The value is odd while the owner uses full
+    // Returns whether `mode`, a value of mode_, is odd. The value is odd while the owner uses full
     // fences. It never repeats.
-    [[nodiscard]] static bool is_in_company(std::uint64_t company) noexcept { return (company & 1) != 0; }
+    [[nodiscard]] static bool is_contended(std::uint64_t mode) noexcept { return (mode & 1) != 0; }
 
     /// Owner: executes the full fence of a pop in contended mode. If the owner leaves contended mode after
     /// this pop, first announces this to the thieves.
-    void fence_in_company() noexcept {
-        if (--company_left_ == 0) {
+    void contended_fence() noexcept {
+        if (--full_fences_left_ == 0) {
             // [CL5] Release: orders the owner's loads of top_ before this store. Pairs with the acquire in
             // steal().
-            company_.store(company_.load(sys::relaxed) + 1, sys::release);
-            if (EKIDEN_MUTANT(deque_company_ends_unfenced)) return;
+            mode_.store(mode_.load(sys::relaxed) + 1, sys::release);
+            if (EKIDEN_MUTANT(deque_contention_ends_unfenced)) return;
         }
         // [CL2] This full fence pairs with the full fence and with the heavy fence in steal(). [CL6] The full
         // fence orders the announcement above before all later claims with a light fence. Pairs with the full
         // fence in steal(). Either the owner sees the thief's value of top_ at these claims, or the thief
         // sees that the owner has left contended mode.
-        if (!EKIDEN_MUTANT(deque_company_is_unfenced)) sys::fence(sys::seq_cst);
+        if (!EKIDEN_MUTANT(deque_contended_pop_is_unfenced)) sys::fence(sys::seq_cst);
     }
 
-    /// Owner: records that thieves have advanced top_ to `top`. The owner enters contended mode.
-    [[gnu::noinline]] void meet_thieves(std::uint64_t top) noexcept {
+    /// Owner: enters contended mode. `top` is the value of top_.
+    [[gnu::noinline]] void enter_contended(std::uint64_t top) noexcept {
         own_top_ = top;
         // [CL5] Release: publishes the claims that the owner has made so far. Pairs with the acquire in
         // steal().
-        if (company_left_ == 0) company_.store(company_.load(sys::relaxed) + 1, sys::release);
-        company_left_ = CompanyPops;
+        if (full_fences_left_ == 0) mode_.store(mode_.load(sys::relaxed) + 1, sys::release);
+        full_fences_left_ = ContendedPops;
     }
 
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t bottom) {
@@ -194,10 +195,10 @@ private:
     alignas(sys::isolation) sys::atomic<std::uint64_t> top_; // Thieves write this member.
     // The owner writes this member and the following members.
     alignas(sys::isolation) sys::atomic<std::uint64_t> bottom_;
-    sys::atomic<std::uint64_t> company_{0};
+    sys::atomic<std::uint64_t> mode_{0};
     std::uint64_t top_seen_;
-    std::uint64_t own_top_;     // the last value of top_ that the owner has seen
-    unsigned company_left_ = 0; // the number of pops that will still use a full fence
+    std::uint64_t own_top_;         // the last value of top_ that the owner has seen
+    unsigned full_fences_left_ = 0; // the number of pops that will still use a full fence
     circular_array<T> array_;
 };
 
