@@ -211,7 +211,7 @@ int score_mutants(const std::vector<const model*>& chosen, const mutant_search& 
     // A mutant that is listed as equivalent gets little time. Most others are killed quickly. The long limit
     // is for a mutant that many models of whole pools reach, but only one of them kills.
     const auto seconds = [&](const candidate_mutant& c) {
-        return how.deep ? 600.0 : known.contains(c.name) ? 2.0 : 60.0;
+        return how.deep ? 600.0 : known.contains(c.name) ? 2.0 : 240.0;
     };
     run_jobs(
         mutants.size(), how.width, [&](std::size_t i) { return try_mutant(mutants[i], seconds(mutants[i])); },

@@ -9,6 +9,7 @@
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/parker.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/topology.hpp>
 
@@ -95,12 +96,13 @@ private:
 
 } // namespace
 
-POOL_MODEL(pool_ends_during_post, .about = "a pool may end as soon as the effect of its last task is seen",
-           .preemptions = 1, .spurious = 0) {
+EKIDEN_MODEL(pool_ends_during_post, .load_buffering = false, .old_values = 0,
+             .about = "a pool may end as soon as the effect of its last task is seen", .preemptions = 1,
+             .spurious = 0, .timeouts = 0) {
+    sys::parker ran;
     auto pool = std::make_unique<thread_pool>(thread_pool_options{.threads = 1});
-    sys::atomic<bool> ran{false};
-    sys::thread poster([&ran, p = pool.get()] { (void)p->post([&ran] { ran.store(true, sys::relaxed); }); });
-    while (!ran.load(sys::relaxed)) sys::yield();
+    sys::thread poster([&ran, p = pool.get()] { (void)p->post([&ran] { ran.unpark(); }); });
+    ran.park();
     pool.reset();
     poster.join();
 }

@@ -284,10 +284,10 @@ public:
         if (EKIDEN_MUTANT(state_lock_query_fails_while_locked) && (word & locked) != 0) return false;
         return in(states, word);
     }
-    /// Returns whether the state is one of `states` and no thread is inside.
+    /// Returns whether the state is one of `states` and no thread is inside. Only the checks of wrong use
+    /// call this function.
     [[nodiscard]] bool passes(mask states) const noexcept {
-        // [SL1] Acquire. Pairs with the release in exit().
-        const std::uint64_t word = word_.load(sys::acquire);
+        const std::uint64_t word = word_.load(sys::relaxed); // Relaxed is enough: no data is read afterwards.
         return (word & locked) == 0 && in(states, word);
     }
 
