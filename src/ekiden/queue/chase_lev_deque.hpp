@@ -19,8 +19,8 @@
 ///
 /// After the owner has noticed a theft, or has taken the last element, it is in contended mode for some pops.
 /// In contended mode, the owner uses full fences, and a thief needs no system call. Thieves can see the mode.
-/// If an owner takes its last element again and again, a heavy fence would take longer than the element stays
-/// in the deque, so thieves would never get it.
+/// Without the second case, a thief could not steal from an owner that repeatedly pushes and pops a single
+/// element, because the owner pops the element before the heavy fence of the thief ends.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>

@@ -190,7 +190,7 @@ task* worker::neglected() noexcept {
     }
     default:
         // This case is rare, because a theft from a deque may need a system call that interrupts the owner.
-        if (turn_ / fair_turn % 64 == 3) {
+        if (turn_ / fair_turn % theft_turn == theft_turn - 1) {
             if (task* const found = stolen()) return found;
         }
         return deque_.pop_oldest();

@@ -168,7 +168,8 @@ private:
     [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
 
-    static constexpr std::uint32_t fair_turn = 64; // every 64th search begins with neglected()
+    static constexpr std::uint32_t fair_turn = 64;  // every 64th search begins with neglected()
+    static constexpr std::uint32_t theft_turn = 64; // every 64th call of neglected() may steal from a deque
 
     scheduler& pool_;
     const unsigned index_;
@@ -176,7 +177,7 @@ private:
     bool is_blocking_ = false;
     std::uint64_t blocked_since_ = trace::detail::nothing; // The time at which the blocking call began.
     std::uint32_t turn_ = 0;                               // The number of searches that have begun.
-    std::size_t next_victim_ = 0;                          // The next worker from which neglected() steals.
+    std::size_t next_victim_ = 0; // the last worker whose batch neglected() has searched
     sys::random random_;
     const task* piece_ = nullptr; // A task that came from a work source and has not begun yet.
     // The number of deferred tasks that have not been announced, and the newest of these tasks. The pointer
