@@ -183,6 +183,19 @@ bool wait_limit_example() {
     return !in_time;
 }
 
+bool wait_duration_example() {
+    ekiden::event never;
+    const bool in_time = never.wait_for(1ms); // 1ms converts to a wait_duration
+    return !in_time;
+}
+
+bool wait_deadline_example() {
+    ekiden::event never;
+    const auto soon = std::chrono::system_clock::now() + 1ms;
+    const bool in_time = never.wait_until(soon); // the time point converts to a wait_deadline
+    return !in_time;
+}
+
 } // namespace
 
 int main() {
@@ -194,7 +207,8 @@ int main() {
                              event_example(),           counting_semaphore_example(),
                              bounded_buffer_example(),  watermark_buffer_example(),
                              popped_example(),          sequencer_example(),
-                             wait_limit_example()};
+                             wait_limit_example(),      wait_duration_example(),
+                             wait_deadline_example()};
     int failed = 0;
     for (const bool worked : examples) failed += worked ? 0 : 1;
     std::printf("%d examples failed\n", failed);

@@ -18,6 +18,7 @@ class binder {
 public:
     using target_type = T;
 
+    /// Stores a copy of `bound`, and `target`. Throws whatever these copies throw.
     template <class U>
     binder(const Bound& bound, U&& target) : bound_(bound), target_(std::forward<U>(target)) {}
 
