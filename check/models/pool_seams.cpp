@@ -266,6 +266,22 @@ POOL_MODEL(pool_stop_during_join, .about = "stop ends a join that waits for work
     executor.on_work_finished();
 }
 
+EKIDEN_MODEL(
+    pool_stop_during_a_post_of_work, .load_buffering = false, .old_values = 0,
+    .about = "what work elsewhere posts while the pool stops is refused, or abandoned before join ends",
+    .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    thread_pool pool({.threads = 1});
+    const auto executor = pool.get_executor();
+    executor.on_work_started();
+    sys::thread elsewhere([&executor] {
+        (void)executor.post([] {});
+        executor.on_work_finished();
+    });
+    pool.stop();
+    pool.join();
+    elsewhere.join();
+}
+
 // The place of the worker that has ended may have another thread already.
 // The state of a std::stop_source is not the checker's, which sees the word that the request changes.
 POOL_MODEL(pool_wait_idle_gives_up, .about = "a stop request ends wait_idle, which sleeps or is about to",

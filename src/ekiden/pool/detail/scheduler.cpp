@@ -142,17 +142,17 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
             // If join() has closed the gate and waits for outstanding work, this post may belong to that
             // work.
             if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
-                is_in = way_in.push(accepted, gate_bit::refuses_workers, notify);
+                is_in = way_in.push(accepted, gate_bit::refuses_all, notify);
         } else if (order == task_order::deferred
                    && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
             // When its current task has ended, this worker searches for a task and finds this one. If the
             // worker blocks or runs another task before that, the worker calls announce().
-            is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers);
+            is_in = checked_queue(level).push(accepted, gate_bit::refuses_all);
             if (is_in) here->owe(accepted);
         } else if (level != priority::normal || order != task_order::usual) {
             // With the order `last`, the task waits behind this worker's own tasks, like a task from outside.
-            is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
-        } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_workers) == 0) {
+            is_in = checked_queue(level).push(accepted, gate_bit::refuses_all, notify);
+        } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_all) == 0) {
             here->push(accepted); // if the pool stops now, a worker abandons the task
             notify();
             is_in = true;
@@ -313,8 +313,11 @@ void scheduler::resume() noexcept {
 
 void scheduler::stop() noexcept {
     if (is_in_forked_child()) return;
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
-    // If a thread has found the gate open, the thread's task is in a queue before any worker can end.
+    // [IQ1] quiesce() releases both bits to later pushes.
+    gate_.fetch_or(gate_bit::closed | (EKIDEN_MUTANT(pool_stop_admits_work) ? 0 : gate_bit::stopping),
+                   sys::relaxed);
+    // If a thread has found the gate open, the thread's task is in a queue before any worker can end. This
+    // also holds for a thread whose task belongs to outstanding work.
     for (injection_queue& queue : queues_) {
         if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
     }

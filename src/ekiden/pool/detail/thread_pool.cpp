@@ -10,7 +10,7 @@ namespace ekiden::inline EKIDEN_ABI {
 thread_pool::thread_pool(options chosen)
     : scheduler_(std::make_unique<scheduler>(
           *this, [](thread_pool& self) noexcept { self.shut_down_services(); }, std::move(chosen))) {
-    set_gate(scheduler_->gate(), gate_bit::refuses_workers, gate_bit::stopped | gate_bit::paused);
+    set_gate(scheduler_->gate(), gate_bit::refuses_all, gate_bit::stopped | gate_bit::paused);
 }
 
 thread_pool::~thread_pool() {
