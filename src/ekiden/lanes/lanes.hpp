@@ -1,5 +1,5 @@
 /// Lanes. The functions of one key run one at a time, in the order in which they were posted. Functions of
-/// different keys run in parallel.
+/// different keys run in parallel. A function may have several keys.
 ///
 /// Part: lanes. Used by: programs. A program need not create or destroy single lanes, and an idle lane uses
 /// no memory. The page execution/detail/strand.md explains the protocol.
@@ -10,12 +10,14 @@
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/task_sink.hpp>
+#include <ekiden/lanes/detail/lane_request.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/longest_delays.hpp>
 #include <ekiden/lanes/lanes_options.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sync/wait_limit.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -24,8 +26,10 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <new>
+#include <span>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -44,6 +48,15 @@ namespace ekiden::inline EKIDEN_ABI {
 /// batches. A batch has at most 64 functions, and takes at most about 100 us. After a batch, the thread lets
 /// other tasks of the inner context run. So a key with much work does not delay other keys for long. While a
 /// function blocks, other threads of the inner context run the other lanes.
+///
+/// A function with several keys is called a request. Two requests *share* a key if both have the key, and at
+/// least one of them writes the key. Requests that share a key run one at a time, in the order of their
+/// posts. A request starts when it is the first of the waiting functions in the lanes of all its keys. A
+/// request that waits for one key keeps its place in the lanes of its other keys. Requests that only read a
+/// key run at the same time if no function between them writes the key. So the result is the same as if all
+/// functions ran one after the other, in the order of their posts. Posts of several threads have one order,
+/// which is the same for all keys. Requests cannot deadlock, because all lanes contain the requests in the
+/// same order. The idea comes from deterministic databases: see Thomson et al., "Calvin" (2012).
 ///
 /// If a function throws, the inner context handles the exception like an exception of a task. The lane
 /// continues with its next function. While the inner context is paused or stopped, no further function
@@ -99,6 +112,11 @@ public:
     lanes(const lanes&) = delete;
     lanes& operator=(const lanes&) = delete;
 
+    class key_list;
+    /// Returns an empty list of keys. For example, `l.post(l.keys().write(to).read(rates, limits), f)` posts
+    /// a request that writes one key and reads two keys.
+    [[nodiscard]] key_list keys() const noexcept { return key_list(*state_); }
+
     class executor_type;
     /// Returns an executor that runs functions in the lane of `key`. The executor stays usable after the
     /// lanes have been destroyed. Throws whatever the copy constructor of the key throws.
@@ -115,6 +133,30 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "post", task_order::usual);
     }
+    /// Runs `f()` later, when `f` is first in the lanes of all `keys`. Lanes of keys that `f` writes run no
+    /// other function at the same time. A key that occurs twice counts once, and if `f` reads and writes a
+    /// key, `f` writes it. Without a key, `f` goes to the inner executor at once. The memory of `f` and of up
+    /// to four keys is allocated as one block. Throws whatever the copy constructor of a key throws, and
+    /// std::invalid_argument if there are more than 1,024 keys.
+    ///
+    /// The result and the exceptions are those of post() with one key. In addition:
+    ///   * A request counts as one waiting function in the lane of each key, until the lane has no earlier
+    ///     function. With lanes_options::capacity, it counts once for each key.
+    ///   * If there is no room in one lane, when_full decides. `reject` and `drop_newest` add the request to
+    ///     no lane. `drop_oldest` abandons the oldest function of each full lane. `block` waits until there
+    ///     is room in all lanes.
+    ///   * close() of one key abandons the request, unless its function has begun. The request keeps its
+    ///     places in the other lanes until it would have started.
+    template <class F>
+    [[nodiscard]] bool post(key_list&& keys, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        return state_->give(keys, std::forward<F>(f), "post", task_order::usual);
+    }
+    /// Runs `f()` like the function above. `f` writes all keys.
+    template <class F>
+    [[nodiscard]] bool post(std::initializer_list<Key> written, F&& f) const {
+        return post(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
+    }
     /// Runs `f()` like post(), as a continuation of the calling function. No other thread is woken for `f`
     /// before the calling function returns.
     template <class F>
@@ -122,25 +164,51 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
     }
+    /// Runs `f()` like post() with several keys, as a continuation of the calling function.
+    template <class F>
+    [[nodiscard]] bool defer(key_list&& keys, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        return state_->give(keys, std::forward<F>(f), "defer", task_order::deferred);
+    }
+    /// Runs `f()` like defer() with several keys. `f` writes all keys.
+    template <class F>
+    [[nodiscard]] bool defer(std::initializer_list<Key> written, F&& f) const {
+        return defer(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
+    }
     /// Calls `f()` at once if the caller is inside a function of the lane. Also calls `f()` at once if the
     /// lane is idle and the caller is a thread of the inner context. If the inner executor cannot tell which
     /// threads belong to its context (see calls_in_place), no caller counts as a thread of the inner context.
     /// In all other cases, dispatch() posts `f` like post(), and destroys `f` if the post is refused. A call
-    /// of dispatch() runs no other function of the lane.
+    /// of dispatch() runs no other function of the lane. A function that only reads the key does not count as
+    /// inside.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
-        if (state_->is_inside(key)) {
-            refuse_empty<std::decay_t<F>>(f, "dispatch");
-            std::decay_t<F> own(std::forward<F>(f));
-            static_cast<void>(own());
-        } else {
+        if (state_->is_inside(key, false))
+            call_here(std::forward<F>(f));
+        else
             state_->dispatch(key, std::forward<F>(f));
-        }
+    }
+    /// Calls `f()` at once if the caller is inside functions that have all `keys` in the same way. Otherwise
+    /// posts `f` like post(), and destroys `f` if the post is refused.
+    template <class F>
+    void dispatch(key_list&& keys, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        if (keys.is_inside())
+            call_here(std::forward<F>(f));
+        else
+            static_cast<void>(state_->give(keys, std::forward<F>(f), "dispatch", task_order::usual));
+    }
+    /// Calls or posts `f` like the function above. `f` writes all keys.
+    template <class F>
+    void dispatch(std::initializer_list<Key> written, F&& f) const {
+        dispatch(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
 
     /// Returns whether the caller is inside a function of the lane.
-    [[nodiscard]] bool running_in_this_thread(const Key& key) const { return state_->is_inside(key); }
+    [[nodiscard]] bool running_in_this_thread(const Key& key) const {
+        return state_->is_inside(key, false) || state_->is_inside(key, true);
+    }
 
     /// Returns how many functions wait in the lane of `key`. If the lanes have no capacity, functions that a
     /// thread has dequeued still count until the batch of this thread ends.
@@ -192,7 +260,73 @@ public:
 
 private:
     class state;
+
+    template <class F>
+    static void call_here(F&& f) {
+        refuse_empty<std::decay_t<F>>(f, "dispatch");
+        std::decay_t<F> own(std::forward<F>(f));
+        static_cast<void>(own());
+    }
+
     state* const state_;
+};
+
+/// The keys of one request, and what the request does with each key. A list contains references to the keys.
+/// So use it only in the expression that creates it. The functions throw std::bad_alloc.
+template <class Key, class Executor, class Hash>
+class lanes<Key, Executor, Hash>::key_list {
+public:
+    key_list(const key_list&) = delete;
+    key_list& operator=(const key_list&) = delete;
+
+    /// Adds keys that the request writes. While the request runs, the lanes of these keys run no other
+    /// function.
+    template <std::same_as<Key>... More>
+    [[nodiscard]] key_list&& write(const Key& first, const More&... more) && {
+        add(first, false);
+        (add(more, false), ...);
+        return std::move(*this);
+    }
+    /// Adds keys that the request only reads.
+    template <std::same_as<Key>... More>
+    [[nodiscard]] key_list&& read(const Key& first, const More&... more) && {
+        add(first, true);
+        (add(more, true), ...);
+        return std::move(*this);
+    }
+    /// Adds all keys of a range, such as a std::vector, as keys that the request writes.
+    [[nodiscard]] key_list&& write_all(std::span<const Key> all) && {
+        for (const Key& key : all) add(key, false);
+        return std::move(*this);
+    }
+    /// Adds all keys of a range as keys that the request only reads.
+    [[nodiscard]] key_list&& read_all(std::span<const Key> all) && {
+        for (const Key& key : all) add(key, true);
+        return std::move(*this);
+    }
+
+private:
+    friend class lanes;
+    friend class state;
+    explicit key_list(state& of) noexcept : state_(of) {}
+
+    void add(const Key& key, bool is_shared) {
+        const std::uint64_t hash = state_.hash(key);
+        for (listed_key<Key>& known : all_) {
+            if (known.hash != hash || !(*known.key == key)) continue;
+            known.is_shared = known.is_shared && is_shared;
+            return;
+        }
+        all_.push({&key, hash, &state_.shard_of(hash), is_shared});
+    }
+    [[nodiscard]] bool is_inside() {
+        return std::all_of(all_.begin(), all_.end(), [this](const listed_key<Key>& k) {
+            return state_.is_inside(*k.key, false) || (k.is_shared && state_.is_inside(*k.key, true));
+        });
+    }
+
+    state& state_;
+    short_list<listed_key<Key>> all_;
 };
 
 /// The state that the lanes and their executors share.
@@ -214,6 +348,23 @@ public:
         return enqueue(shard_of(hashed), make_keyed(key, hashed, std::forward<F>(f), where), order);
     }
 
+    /// Posts a request with several keys.
+    template <class F>
+    bool give(key_list& keys, F&& f, const char* where, task_order order) {
+        const std::size_t count = keys.all_.size();
+        if (count == 0 || takes_no_more())
+            return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
+        if (count > most_keys) sys::refuse_argument(where, "number of keys", count, "0 to 1,024");
+        const listed_key<Key>& first = *keys.all_.begin();
+        if (count == 1 && !first.is_shared) return give(*first.key, std::forward<F>(f), where, order);
+        refuse_in_child(where);
+        refuse_empty<std::decay_t<F>>(f, where);
+        std::sort(keys.all_.begin(), keys.all_.end(),
+                  [](const auto& a, const auto& b) { return std::less<>()(a.shard, b.shard); });
+        using request = lane_request_of<Key, std::decay_t<F>>;
+        return enqueue(request::make({keys.all_.begin(), count}, std::forward<F>(f)), order);
+    }
+
     /// Passes a task to a lane, like accept() of an executor.
     bool accept(const Key& key, task* given, task_order order) {
         return give(key, owned_task(given), "post", order);
@@ -231,10 +382,11 @@ public:
         if (!runs_here(s, given)) (void)enqueue(s, given, task_order::usual);
     }
 
-    [[nodiscard]] bool is_inside(const Key& key) {
+    /// Returns whether the caller is inside a function that shares the lane, or has the lane alone.
+    [[nodiscard]] bool is_inside(const Key& key, bool is_shared) {
         if (thread_record::here().serial == nullptr || is_in_child()) return false;
         const place at = find(key, false);
-        return at.found != nullptr && serial_scope::is_inside(at.found);
+        return at.found != nullptr && serial_scope::is_inside(scope_of(*at.found, is_shared));
     }
 
     [[nodiscard]] std::size_t depth(const Key& key) {
@@ -280,7 +432,18 @@ public:
         return lanes_state::wait_idle(std::move(at.guard), at.shard, at.found, limit);
     }
 
+    /// Returns a hash in which each bit depends on all bits of the result of `Hash`. Mixing is necessary
+    /// because the result of `Hash` may be the key itself. Modeled on the finalizer Mix13 of Stafford.
+    [[nodiscard]] std::uint64_t hash(const Key& key) const noexcept {
+        std::uint64_t h = hash_(key);
+        h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
+        h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
+        return h ^ (h >> 31);
+    }
+
 private:
+    static constexpr std::size_t most_keys = 1024; // each key of a running request needs space on the stack
+
     struct with_key : keyed_task {
         with_key(task::function answer, std::uint64_t mixed, const Key& k)
             : keyed_task(answer, mixed), key(k) {}
@@ -330,15 +493,6 @@ private:
 
     static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
 
-    /// Returns a hash in which each bit depends on all bits of the result of `Hash`. Mixing is necessary
-    /// because the result of `Hash` may be the key itself. Modeled on the finalizer Mix13 of Stafford.
-    [[nodiscard]] std::uint64_t hash(const Key& key) const noexcept {
-        std::uint64_t h = hash_(key);
-        h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
-        h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
-        return h ^ (h >> 31);
-    }
-
     template <class F>
     [[nodiscard]] keyed_task* make_keyed(const Key& key, std::uint64_t hashed, F&& f, const char* where) {
         using callable = std::decay_t<F>;
@@ -370,7 +524,8 @@ private:
     }
     static lane* lane_of(lane_shard& s, keyed_task& given) noexcept {
         // The task destroys its key later, without the lock, even if the key has been moved from.
-        Key& key = static_cast<with_key&>(given).key;
+        Key& key = lane_claim::of(given) != nullptr ? static_cast<lane_claim_of<Key>&>(given).key
+                                                    : static_cast<with_key&>(given).key;
         if (lane* const found = lane_at(s, key, given.hash)) return found;
         try {
             entry* fresh = nullptr;
@@ -440,7 +595,7 @@ public:
     [[nodiscard]] decltype(auto) context() const noexcept { return state_->inner.context(); }
     void on_work_started() const noexcept { state_->inner.on_work_started(); }
     void on_work_finished() const noexcept { state_->inner.on_work_finished(); }
-    [[nodiscard]] bool running_in_this_thread() const noexcept { return state_->is_inside(key()); }
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return state_->is_inside(key(), false); }
 
     friend bool operator==(const executor_type& a, const executor_type& b) noexcept {
         return a.state_ == b.state_ && a.key() == b.key();

@@ -5,6 +5,7 @@
 
 #include <ekiden/future/promise.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <cstddef>
@@ -18,6 +19,10 @@ class task_ring {
 public:
     [[nodiscard]] bool empty() const noexcept { return newest_ == nullptr; }
     void push(task* newest) noexcept;
+    /// Returns the oldest task. The list must not be empty.
+    [[nodiscard]] task* front() const noexcept { return newest_->next.load(sys::relaxed); }
+    /// Returns the newest task. The list must not be empty.
+    [[nodiscard]] task* back() const noexcept { return newest_; }
     /// Removes the oldest task and returns it. The list must not be empty.
     [[nodiscard]] task* pop() noexcept;
     /// Appends all tasks of another list.

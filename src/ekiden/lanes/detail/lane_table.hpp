@@ -6,33 +6,13 @@
 /// like the linear hashing of Litwin (1980). So no function of the table takes long.
 #pragma once
 
-#include <ekiden/lanes/detail/lane_lists.hpp>
-#include <ekiden/sys/atomic.hpp>
+#include <ekiden/lanes/detail/lane.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-/// A lane. A derived class adds the key. A lane exists while it has tasks or is running.
-struct lane {
-    explicit lane(std::uint32_t of_key) noexcept : hash(of_key) {}
-
-    /// Returns whether the lane may be erased, because it has no tasks, is not ready and is not running.
-    [[nodiscard]] bool is_unused() const noexcept { return tasks.empty() && !is_ready && !is_running; }
-
-    task_ring tasks;            ///< the waiting tasks
-    lane* chain = nullptr;      ///< the next lane of the bucket; after remove(), other lists use this link
-    lane* next_ready = nullptr; ///< the next lane in the shard's list of ready lanes
-    const std::uint32_t hash;
-    std::uint32_t waiting = 0;           ///< the number of tasks in `tasks`
-    std::uint32_t dequeued = 0;          ///< the size of the running batch; 0 if a capacity is set
-    bool is_ready = false;               ///< true if the lane is in the shard's list of ready lanes
-    bool is_running = false;             ///< true if a thread runs tasks of the lane
-    bool has_waiters = false;            ///< true if threads may wait for the lane
-    sys::atomic<bool> is_closed = false; ///< true if the lane accepts no tasks until it is idle
-};
 
 /// A hash table of lanes. The table does not own the lanes.
 ///

@@ -3,11 +3,13 @@
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/execution/detail/task_offer.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
+#include <ekiden/lanes/detail/post_wait.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -19,8 +21,16 @@ bool lanes_state::enqueue(lane_shard& s, keyed_task* given, task_order order) {
     if (is_measured()) given->when = time();
     if (is_bounded_) return push(s, given, order);
     trace::detail::moment(trace::kind::queued, given);
-    // If push() returns true, no other thread owns the drain.
-    return !s.inbox.push(given) || give_drain(s, order, given);
+    return !push_in_order(s, given) || give_drain(s, order, given);
+}
+
+/// Pushes a task with one key to the inbox. Returns true if no other thread owns the drain.
+bool lanes_state::push_in_order(lane_shard& s, keyed_task* given) noexcept {
+    // [LO1] Relaxed is enough, as the page execution/detail/strand.md explains.
+    if (!has_several_.load(sys::relaxed) || EKIDEN_MUTANT(lanes_post_into_a_request)) [[likely]]
+        return s.inbox.push(given);
+    const std::lock_guard guard(s.order);
+    return s.inbox.push(given);
 }
 
 namespace {
@@ -41,19 +51,6 @@ bool lanes_state::is_measured() const noexcept {
     return random >> 32 < measured_below_;
 }
 
-/// The wait of a post for room in its lane, and for room in all lanes.
-struct lanes_state::post_wait {
-    lane_waiter in_lane;
-    lane_waiter in_all;
-    bool for_lane = false; // `in_lane` is in a list
-    bool for_all = false;
-
-    void run() {
-        if (for_lane) in_lane.is_done.get();
-        if (for_all) in_all.is_done.get();
-    }
-};
-
 /// Adds a task to its lane. Used if a capacity is set.
 bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     lock guard(s.lock);
@@ -66,23 +63,12 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     }
     lane& here = *found;
     std::optional<post_wait> wait;
-    std::optional<bool> answer; // the result, if the task is not added to the lane
-    if (here.is_closed.load(sys::relaxed)) {
-        ++s.rejected;
-        answer = false;
-    } else if ((lane_capacity_ != 0 && here.waiting >= lane_capacity_) || !room_.try_enter()) {
-        try {
-            answer = without_room(s, here, order, wait);
-        } catch (...) { // there is no memory for the wait
-            turn_away(guard, s, here, given);
-            throw;
-        }
-    }
-    if (answer) return turn_away(guard, s, here, given), *answer;
+    if (const auto answer = find_room(s, here, order, wait)) return turn_away(guard, s, here, given), *answer;
 
     trace::detail::moment(trace::kind::queued, given);
     append(s, here, given);
-    const bool needs_drain = make_ready(s, here) && s.inbox.try_begin();
+    settle(s, here);
+    const bool needs_drain = s.first_ready != nullptr && s.inbox.try_begin();
     if (!wait) {
         unlock(guard, s);
         return !needs_drain || give_drain(s, order, given);
@@ -102,8 +88,19 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     return is_accepted;
 }
 
-/// Decides what happens to a task without room. Returns std::nullopt if the task is added to the lane.
-/// Otherwise returns the result of the post.
+/// Finds room for a task or claim in its lane. Returns std::nullopt if the task is added to the lane.
+/// Otherwise returns the result of the post. If the post must wait afterwards, creates `wait`.
+std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, task_order order,
+                                           std::optional<post_wait>& wait) {
+    if (here.is_closed.load(sys::relaxed)) {
+        ++s.rejected;
+        return false;
+    }
+    if ((lane_capacity_ == 0 || here.waiting < lane_capacity_) && room_.try_enter()) return std::nullopt;
+    return without_room(s, here, order, wait);
+}
+
+/// Decides what happens to a task without room, like find_room().
 std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_order order,
                                               std::optional<post_wait>& wait) {
     switch (policy_) {
@@ -114,20 +111,28 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
         ++s.dropped;
         return true;
     case when_full::drop_oldest:
-        ++s.dropped;
-        if (here.tasks.empty()) return true;
+        if (here.tasks.empty()) {
+            ++s.dropped;
+            return true;
+        }
         s.left.tasks.push(here.tasks.pop()); // the new task gets the room of the oldest task
+        s.dropped += lane_claim::cancel(*s.left.tasks.back()) ? 1U : 0U;
         --here.waiting;
         return std::nullopt;
     case when_full::block:
         break;
     }
-    if (order == task_order::immediate || serial_scope::is_beneath(this)) {
+    bool may_wait = order != task_order::immediate && !serial_scope::is_beneath(this);
+    try {
+        if (may_wait) wait.emplace();
+    } catch (const std::bad_alloc&) { // there is no memory for the wait
+        may_wait = false;
+    }
+    if (!may_wait) {
         ++s.beyond;
         room_.enter(nullptr);
         return std::nullopt;
     }
-    wait.emplace();
     if (lane_capacity_ != 0 && here.waiting >= lane_capacity_) {
         wait->for_lane = here.has_waiters = true;
         wait->in_lane.where = &here;
@@ -148,17 +153,16 @@ void lanes_state::turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* 
 void lanes_state::append(lane_shard& s, lane& here, keyed_task* given) noexcept {
     here.tasks.push(given);
     ++here.waiting;
-    ++s.posted;
+    const lane_claim* const claim = lane_claim::of(*given);
+    if (claim == nullptr || claim->is_first()) ++s.posted; // counts a request once
 }
 
-/// Adds the lane to the list of ready lanes. Returns false if the lane was ready already, or is running.
-bool lanes_state::make_ready(lane_shard& s, lane& here) noexcept {
-    if (here.is_ready || here.is_running) return false;
-    here.is_ready = true;
-    here.next_ready = nullptr;
-    (s.first_ready == nullptr ? s.first_ready : s.last_ready->next_ready) = &here;
-    s.last_ready = &here;
-    return true;
+/// Adds a lane or a request to the list of what the drain runs.
+void lanes_state::make_ready(lane_shard& s, runnable& given) noexcept {
+    given.is_ready = true;
+    given.next_ready = nullptr;
+    (s.first_ready == nullptr ? s.first_ready : s.last_ready->next_ready) = &given;
+    s.last_ready = &given;
 }
 
 // ---- the inbox
@@ -207,13 +211,14 @@ void lanes_state::sort_all(lane_shard& s) noexcept {
 void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
     lane* const here = how_.lane_of(s, given);
     if (here == nullptr || here->is_closed.load(sys::relaxed)) [[unlikely]] {
-        ++s.dropped;
-        if (here == nullptr) ++s.left.failures;
+        const std::uint32_t lost = lane_claim::cancel(given) ? 1 : 0;
+        s.dropped += lost;
+        if (here == nullptr) s.left.failures += lost;
         s.left.tasks.push(&given);
         return;
     }
     append(s, *here, &given);
-    (void)make_ready(s, *here);
+    settle(s, *here);
 }
 
 // ---- the drain comes to the inner executor
@@ -268,20 +273,34 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
     {
         lock guard(s.lock);
         task_ring abandoned;
-        std::uint32_t count = 0;
+        std::uint32_t lost = 0;       // the number of abandoned functions, without the function of `given`
+        std::uint32_t given_lost = 0; // 1 if the function of `given` was not abandoned before
         while (keep_drain(s, true)) {
             if (s.first_ready == nullptr) sys::yield(); // a push is in progress
             while (s.first_ready != nullptr) {
-                lane& here = *std::exchange(s.first_ready, s.first_ready->next_ready);
-                count += drop_all(s, here, abandoned);
-                erase(s, here);
+                runnable& first = *std::exchange(s.first_ready, s.first_ready->next_ready);
+                if (first.is_request) {
+                    auto& ended = static_cast<lane_request&>(first);
+                    const bool is_given = given != nullptr && ended.has(given);
+                    has_given = has_given || is_given;
+                    if (!ended.is_canceled.exchange(true, sys::relaxed)) ++(is_given ? given_lost : lost);
+                    ended.next_ready = std::exchange(s.left.requests, &ended);
+                } else {
+                    auto& here = static_cast<lane&>(first);
+                    lost += drop_all(s, here, abandoned);
+                    erase(s, here);
+                }
             }
         }
-        has_given = given != nullptr && abandoned.contains(given);
+        if (given != nullptr && abandoned.contains(given)) {
+            has_given = true;
+            const lane_claim* const claim = lane_claim::of(*given);
+            given_lost = claim == nullptr || claim->has_canceled ? 1 : 0;
+            lost -= given_lost;
+        }
         if (reports) {
-            const std::uint32_t lost = count - (has_given ? 1U : 0U);
             s.dropped += lost;
-            s.posted -= count - lost;
+            s.posted -= given_lost;
             s.left.failures += lost;
             s.left.failure = std::current_exception();
         }
@@ -308,6 +327,12 @@ void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
         }
     }
     left.tasks.abandon();
+    while (left.requests != nullptr) {
+        lane_request& ended = *left.requests;
+        left.requests = static_cast<lane_request*>(ended.next_ready);
+        ended.drop();
+        end_dropped(ended);
+    }
     while (left.gone != nullptr) all.how_.end_lane(*std::exchange(left.gone, left.gone->chain));
     left.released.complete(); // last, so that waiters find abandoned tasks and keys destroyed
     all.drop_handle();

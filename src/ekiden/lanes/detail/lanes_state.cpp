@@ -108,8 +108,14 @@ void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_
             break;
         if (simulation != nullptr) [[unlikely]]
             choose_first(s, *simulation);
-        lane& here = *std::exchange(s.first_ready, s.first_ready->next_ready);
-        here.is_ready = false;
+        runnable& first = *std::exchange(s.first_ready, s.first_ready->next_ready);
+        first.is_ready = false;
+        if (first.is_request) {
+            run_request(guard, s, static_cast<lane_request&>(first), has_drain);
+            goes_on = limit.goes_on() && !inner_.holds_tasks();
+            continue;
+        }
+        auto& here = static_cast<lane&>(first);
         here.is_running = true;
         batch taken;
         begin_batch(s, here, taken);
@@ -118,13 +124,13 @@ void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_
     s.tasks_are_long = limit.are_long();
 }
 
-/// Moves the ready lane that the simulation chooses to the front.
+/// Moves the ready lane or request that the simulation chooses to the front.
 void lanes_state::choose_first(lane_shard& s, simulated_thread& simulation) noexcept {
     (void)sort(s); // so that each posted task can be chosen
     std::uint32_t ready = 0;
-    for (const lane* l = s.first_ready; l != nullptr; l = l->next_ready) ++ready;
-    lane* before = nullptr;
-    lane* chosen = s.first_ready;
+    for (const runnable* r = s.first_ready; r != nullptr; r = r->next_ready) ++ready;
+    runnable* before = nullptr;
+    runnable* chosen = s.first_ready;
     for (std::uint32_t steps = simulation.choose_next(ready); steps != 0; --steps)
         before = std::exchange(chosen, chosen->next_ready);
     if (before == nullptr) return;
@@ -171,7 +177,7 @@ void lanes_state::begin_batch(lane_shard& s, lane& here, batch& taken) noexcept 
     if (!is_bounded_) {
         taken.tasks = std::exchange(here.tasks, {});
         taken.left = here.dequeued = std::exchange(here.waiting, 0);
-    } else if (!here.tasks.empty()) {
+    } else if (!here.tasks.empty() && lane_claim::of(*here.tasks.front()) == nullptr) {
         taken.tasks.push(here.tasks.pop());
         taken.left = 1;
         --here.waiting;
@@ -204,9 +210,10 @@ bool lanes_state::run_taken(lock& guard, lane_shard& s, lane& here, batch& taken
 }
 
 bool lanes_state::run_batch(const lane& here, batch& taken, batch_limit& limit) {
-    const serial_scope inside(&here);
+    const serial_scope inside(scope_of(here, false));
     const trace::detail::interval turn(trace::kind::turn, "lane", here.hash);
-    while (!taken.tasks.empty()) {
+    // A claim ends the batch, because end_batch() grants it.
+    while (!taken.tasks.empty() && lane_claim::of(*taken.tasks.front()) == nullptr) {
         auto& next = static_cast<keyed_task&>(*taken.tasks.pop());
         ++taken.run;
         --taken.left;
@@ -225,8 +232,8 @@ bool lanes_state::run_batch(const lane& here, batch& taken, batch_limit& limit) 
 void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken) noexcept {
     s.run += taken.run;
     if (here.is_closed.load(sys::relaxed)) [[unlikely]] {
-        s.dropped += std::exchange(taken.left, 0);
-        s.left.tasks.append(std::exchange(taken.tasks, {}));
+        s.dropped += drop(std::exchange(taken.tasks, {}), s.left.tasks);
+        taken.left = 0;
         unlock(guard, s); // abandons these tasks before the lane becomes idle
         guard.lock();
         sort_all(s); // abandons tasks that were posted before the function returned
@@ -236,8 +243,25 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
     here.waiting += taken.left;
     here.dequeued = 0;
     here.is_running = false;
+    settle(s, here); // leave() ensures that the drain is queued
+}
+
+/// Called when a lane has got a task or a claim, or has ended a use. Grants the claims at the front of the
+/// lane. If the lane is not in use afterwards, makes it ready, or erases it if it has no tasks.
+void lanes_state::settle(lane_shard& s, lane& here) noexcept {
+    if (here.is_running || here.is_ready) return;
+    while (!here.is_held && !here.tasks.empty()) {
+        lane_claim* const next = lane_claim::of(*here.tasks.front());
+        if (next == nullptr) break;
+        if (!next->is_shared && here.readers != 0 && !EKIDEN_MUTANT(lanes_writer_joins_readers)) break;
+        (void)here.tasks.pop();
+        --here.waiting;
+        tasks_left(s, here, 1);
+        grant(s, here, *next);
+    }
+    if (here.is_taken()) return;
     if (!here.tasks.empty())
-        (void)make_ready(s, here); // leave() ensures that the drain is queued
+        make_ready(s, here);
     else if (!EKIDEN_MUTANT(lanes_keep_an_idle_entry))
         erase(s, here);
 }
@@ -249,12 +273,22 @@ void lanes_state::tasks_left(lane_shard& s, lane& here, std::uint32_t count) noe
     room_.leave(count, s.left.released);
 }
 
-/// Removes all tasks that wait in the lane, and appends them to `to`. Returns the number of removed tasks.
+/// Moves all tasks of `from` to `to`, from where they are abandoned later. Returns the number of functions
+/// that are lost. A request whose claims are in several lanes counts only once.
+std::uint32_t lanes_state::drop(task_ring from, task_ring& to) noexcept {
+    std::uint32_t lost = 0;
+    while (!from.empty()) {
+        task* const dropped = from.pop();
+        lost += lane_claim::cancel(*dropped) ? 1 : 0;
+        to.push(dropped);
+    }
+    return lost;
+}
+
+/// Removes all tasks that wait in the lane, like drop(). Returns the number of functions that are lost.
 std::uint32_t lanes_state::drop_all(lane_shard& s, lane& here, task_ring& to) noexcept {
-    const std::uint32_t count = std::exchange(here.waiting, 0);
-    to.append(std::exchange(here.tasks, {}));
-    tasks_left(s, here, count);
-    return count;
+    tasks_left(s, here, std::exchange(here.waiting, 0));
+    return drop(std::exchange(here.tasks, {}), to);
 }
 
 namespace {
@@ -291,6 +325,9 @@ void lanes_state::end_unused() noexcept {
 // ---- dispatch, close and wait
 
 bool lanes_state::runs_here(lane_shard& s, keyed_task* given) {
+    // [LO1] Waits for the post of a request with several keys, as a post does.
+    if (has_several_.load(sys::relaxed) && !EKIDEN_MUTANT(lanes_dispatch_into_a_request))
+        const std::lock_guard wait(s.order);
     lock guard(s.lock);
     // The tasks that this thread has posted before must be in their lanes.
     const bool is_sorted = EKIDEN_MUTANT(lanes_dispatch_before_older_posts) || sort(s);
@@ -324,7 +361,7 @@ std::size_t lanes_state::close(lock guard, lane_shard& s, lane* here) noexcept {
     if (here != nullptr) {
         count = drop_all(s, *here, s.left.tasks);
         s.dropped += count;
-        if (here->is_running) here->is_closed.store(true, sys::relaxed);
+        if (here->is_in_use()) here->is_closed.store(true, sys::relaxed);
     }
     unlock(guard, s);
     return count;
@@ -332,7 +369,8 @@ std::size_t lanes_state::close(lock guard, lane_shard& s, lane* here) noexcept {
 
 bool lanes_state::wait_idle(lock guard, lane_shard& s, lane* here, const wait_limit& limit) {
     if (here == nullptr) return unlock(guard, s), true;
-    if (serial_scope::is_beneath(here)) { // the function runs until this wait returns
+    if (serial_scope::is_beneath(scope_of(*here, false))
+        || serial_scope::is_beneath(scope_of(*here, true))) { // the function runs until this wait returns
         unlock(guard, s);
         throw std::system_error(
             std::make_error_code(std::errc::resource_deadlock_would_occur),

@@ -11,10 +11,12 @@
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/lanes/detail/lane_lists.hpp>
 #include <ekiden/lanes/detail/lane_lock.hpp>
+#include <ekiden/lanes/detail/lane_request.hpp>
 #include <ekiden/lanes/detail/lane_table.hpp>
 #include <ekiden/lanes/lanes_options.hpp>
 #include <ekiden/queue/serial_queue.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sync/spin_mutex.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/fork.hpp>
@@ -31,15 +33,6 @@ namespace ekiden::inline EKIDEN_ABI {
 class lanes_state;
 class simulated_thread;
 
-/// A task of a lane. A derived class adds the key.
-struct keyed_task : task {
-    keyed_task(task::function answer, std::uint64_t mixed) noexcept
-        : task(answer), hash(static_cast<std::uint32_t>(mixed)) {}
-
-    std::uint32_t hash;     // the part of the key's hash that the table uses
-    std::uint32_t when = 0; // the result of lanes_state::time() at the post; 0 if no delay is measured
-};
-
 /// The lanes for a part of the keys. A shard is also a task, which is called its drain. The drain runs the
 /// lanes that are ready. While the inbox is idle, the drain is not queued, and no thread runs the drain or is
 /// about to queue it.
@@ -50,23 +43,25 @@ struct alignas(sys::isolation) lane_shard final : task {
     /// it abandons the tasks, completes the waiters and destroys the lanes. Destructors of tasks and keys may
     /// call any function, so they must not run under the lock.
     struct leftovers {
-        task_ring tasks; // tasks to abandon
+        task_ring tasks;                  // tasks and claims to abandon
+        lane_request* requests = nullptr; // requests to end, linked by runnable::next_ready
         lane_waiters released;
         lane* gone = nullptr;       // lanes to destroy, linked by lane::chain
         std::uint32_t failures = 0; // the number of failed tasks that must be reported
         std::exception_ptr failure; // the exception to report
 
         [[nodiscard]] bool empty() const noexcept {
-            return tasks.empty() && released.empty() && gone == nullptr;
+            return tasks.empty() && requests == nullptr && released.empty() && gone == nullptr;
         }
     };
 
     serial_queue inbox; // any thread may push; only the owner of the lock may dequeue tasks
+    spin_mutex order;   // owned during a push, as soon as a request had several keys
 
     alignas(sys::isolation) lane_lock lock; // guards all members below
     bool tasks_are_long = true;
-    lane* first_ready = nullptr;
-    lane* last_ready = nullptr; // undefined if no lane is ready
+    runnable* first_ready = nullptr;
+    runnable* last_ready = nullptr; // undefined if nothing is ready
     lane_table table;
     lane* unused = nullptr; // a list of lanes that are reused for new keys, linked by lane::chain
     std::uint32_t unused_count = 0;
@@ -94,6 +89,8 @@ public:
     /// Takes ownership of a task. Returns false if the task was refused and abandoned. Throws whatever the
     /// inner executor throws, and std::bad_alloc. If enqueue() throws, the task has been abandoned.
     bool enqueue(lane_shard& s, keyed_task* given, task_order order);
+    /// Like the function above, for a request with several keys.
+    bool enqueue(lane_request& given, task_order order);
 
     /// If the lane of the task is idle, runs the task and returns true. Throws whatever the task throws. If
     /// the lane is not idle, returns false. In this case, the task still belongs to the caller. The caller
@@ -176,26 +173,50 @@ protected:
     /// Destroys the unused lanes that the shards keep. No other thread may use the lanes.
     void end_unused() noexcept;
 
+    /// Returns the address that identifies a lane in a serial_scope. Functions that share a lane have another
+    /// address than functions that have the lane alone.
+    [[nodiscard]] static const void* scope_of(const lane& of, bool is_shared) noexcept {
+        return reinterpret_cast<const char*>(&of) + (is_shared ? 1 : 0);
+    }
+
 private:
     friend struct lane_shard;
+    friend struct lane_claim;
     struct batch;
     struct post_wait;
+    struct post_shard;
 
     // ---- posts (lanes_intake.cpp)
 
     bool push(lane_shard& s, keyed_task* given, task_order order);
+    [[nodiscard]] bool push_in_order(lane_shard& s, keyed_task* given) noexcept;
+    [[nodiscard]] std::optional<bool> find_room(lane_shard& s, lane& here, task_order order,
+                                                std::optional<post_wait>& wait);
     [[nodiscard]] std::optional<bool> without_room(lane_shard& s, lane& here, task_order order,
                                                    std::optional<post_wait>& wait);
     void turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* given) noexcept;
     void append(lane_shard& s, lane& here, keyed_task* given) noexcept;
     [[nodiscard]] bool sort(lane_shard& s) noexcept;
     void give_to_lane(lane_shard& s, keyed_task& given) noexcept;
-    [[nodiscard]] static bool make_ready(lane_shard& s, lane& here) noexcept;
+    static void make_ready(lane_shard& s, runnable& given) noexcept;
     [[nodiscard]] bool offer(lane_shard& s, task_order order, const task* given);
     [[nodiscard]] bool give_drain(lane_shard& s, task_order order, const task* given);
     [[nodiscard]] bool passes_on(lane_shard& s, task_order order) noexcept;
     bool abandon_ready(lane_shard& s, const task* given, bool reports) noexcept;
     static void end_leftovers(lock& guard, lane_shard& s) noexcept;
+
+    // ---- requests with several keys (lanes_requests.cpp)
+
+    void push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept;
+    [[nodiscard]] std::optional<bool> push_bounded(lane_request& given, short_list<post_shard>& shards,
+                                                   std::optional<post_wait>* waits, task_order order);
+    static void grant(lane_shard& s, lane& here, lane_claim& given) noexcept;
+    void run_request(lock& guard, lane_shard& s, lane_request& given, bool& has_drain);
+    void run_within(lane_request& given, std::uint32_t n);
+    [[nodiscard]] static bool is_closed(lane_request& given) noexcept;
+    void end_request(lane_request& ended) noexcept;
+    static void end_dropped(lane_request& dropped) noexcept;
+    void release_lanes(lane_request& ended) noexcept;
 
     // ---- the drain (lanes_state.cpp)
 
@@ -207,10 +228,12 @@ private:
                                  bool& has_drain);
     void begin_batch(lane_shard& s, lane& here, batch& taken) noexcept;
     [[nodiscard]] bool run_batch(const lane& here, batch& taken, batch_limit& limit);
+    void settle(lane_shard& s, lane& here) noexcept;
     void end_batch(lock& guard, lane_shard& s, lane& here, batch& taken) noexcept;
     [[nodiscard]] bool leave(lock& guard, lane_shard& s, bool has_drain) noexcept;
     void leave_for_good(lock& guard, lane_shard& s, bool has_drain) noexcept;
     [[nodiscard]] bool keep_drain(lane_shard& s, bool has_drain) noexcept;
+    [[nodiscard]] static std::uint32_t drop(task_ring from, task_ring& to) noexcept;
     std::uint32_t drop_all(lane_shard& s, lane& here, task_ring& to) noexcept;
     void tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept;
     void erase(lane_shard& s, lane& here) noexcept;
@@ -232,6 +255,7 @@ private:
     const std::size_t shard_mask_;
     const std::unique_ptr<lane_shard[]> shards_;
     shared_room room_;
+    sys::atomic<bool> has_several_{false}; // true if a request with several keys has been posted
     // The number of handles, plus the number of drains that are queued or running.
     sys::atomic<std::uint64_t> handles_{1};
 };

@@ -1,0 +1,54 @@
+/// A lane, and the tasks that it contains.
+///
+/// Part: lanes. Used by: lane_table, lane_request, and lanes_state.
+#pragma once
+
+#include <ekiden/lanes/detail/lane_lists.hpp>
+#include <ekiden/queue/task.hpp>
+#include <ekiden/sys/atomic.hpp>
+
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A task of a lane. A derived class adds the key.
+struct keyed_task : task {
+    keyed_task(task::function answer, std::uint64_t mixed) noexcept
+        : task(answer), hash(static_cast<std::uint32_t>(mixed)) {}
+
+    std::uint32_t hash;     // the part of the key's hash that the table uses
+    std::uint32_t when = 0; // the result of lanes_state::time() at the post; 0 if no delay is measured
+};
+
+/// An element of a shard's list of things that a drain can run: a lane, or a request with several keys.
+struct runnable {
+    explicit runnable(bool several) noexcept : is_request(several) {}
+
+    runnable* next_ready = nullptr; ///< the next element of the list
+    const bool is_request;
+    bool is_ready = false; ///< true if the lane is in the list
+};
+
+/// A lane. A derived class adds the key. A lane exists while it has tasks, is running or is taken.
+struct lane : runnable {
+    explicit lane(std::uint32_t of_key) noexcept : runnable(false), hash(of_key) {}
+
+    /// Returns whether the lane may be erased, because it has no tasks, is not ready and is not in use.
+    [[nodiscard]] bool is_unused() const noexcept { return tasks.empty() && !is_ready && !is_in_use(); }
+    /// Returns whether a thread runs tasks of the lane, or requests with several keys have the lane.
+    [[nodiscard]] bool is_in_use() const noexcept { return is_running || is_taken(); }
+    [[nodiscard]] bool is_taken() const noexcept { return is_held || readers != 0; }
+
+    task_ring tasks;       ///< the waiting tasks and claims
+    lane* chain = nullptr; ///< the next lane of the bucket; after remove(), other lists use this link
+    const std::uint32_t hash;
+    std::uint32_t waiting = 0;           ///< the number of elements of `tasks`
+    std::uint32_t dequeued = 0;          ///< the size of the running batch; 0 if a capacity is set
+    std::uint32_t readers = 0;           ///< the number of requests that share the lane
+    bool is_held = false;                ///< true if one request has the lane alone
+    bool is_running = false;             ///< true if a thread runs tasks of the lane
+    bool has_waiters = false;            ///< true if threads may wait for the lane
+    sys::atomic<bool> is_closed = false; ///< true if the lane accepts no tasks until it is idle
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,226 @@
+/// Requests with several keys. A request has one claim for each of its keys.
+///
+/// Part: lanes. Used by: lanes_state, and lanes. The page execution/detail/strand.md explains the protocol.
+///
+/// Modeled on the behaviours of Cheeseman et al., "When Concurrency Matters: Behaviour-Oriented Concurrency"
+/// (2023). In that design, a behaviour also waits in one queue for each of its objects. Here, the queues are
+/// the lanes, and a request may share a lane with other requests that only read.
+#pragma once
+
+#include <ekiden/lanes/detail/lane.hpp>
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/queue/task.hpp>
+#include <ekiden/sys/atomic.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+struct lane_shard;
+struct lane_request;
+
+/// A list that allocates no memory for up to four elements.
+template <class T>
+class short_list {
+public:
+    /// Throws std::bad_alloc. A call that throws has no effect.
+    void push(const T& last) {
+        if (size_ < few_.size()) {
+            few_[size_] = last;
+        } else {
+            if (many_.empty()) many_.assign(few_.begin(), few_.end());
+            many_.push_back(last);
+        }
+        ++size_;
+    }
+    void reserve(std::size_t most) {
+        if (most > few_.size()) many_.reserve(most);
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] T* begin() noexcept { return size_ > few_.size() ? many_.data() : few_.data(); }
+    [[nodiscard]] T* end() noexcept { return begin() + size_; }
+    [[nodiscard]] T& back() noexcept { return end()[-1]; }
+
+private:
+    std::array<T, 4> few_{};
+    std::vector<T> many_; // contains all elements if there are more than four
+    std::size_t size_ = 0;
+};
+
+/// A key in the list of keys of a request.
+template <class Key>
+struct listed_key {
+    const Key* key = nullptr;
+    std::uint64_t hash = 0;
+    lane_shard* shard = nullptr;
+    bool is_shared = false; ///< true if the request only reads
+};
+
+/// The place of a request in the lane of one of its keys. While a claim waits, it is an element of the lane's
+/// queue, like a task. A claim is never run. The lane *grants* the claim instead: the request then has the
+/// lane until it ends. A derived class adds the key.
+struct lane_claim : keyed_task {
+    lane_claim(std::uint64_t mixed, lane_request& of, lane_shard& in, bool reads) noexcept
+        : keyed_task(&answer, mixed), request(&of), shard(&in), is_shared(reads) {}
+
+    /// Marks the request as canceled. Called under the lock of the shard, by the thread that has removed the
+    /// claim from its queue. This thread calls abandon() later, without the lock. Returns whether the request
+    /// was not canceled before.
+    bool cancel() noexcept;
+
+    /// Called like cancel() for a task that is removed from a queue and abandoned later. Returns whether the
+    /// function of this task was not abandoned before, by another claim of its request.
+    [[nodiscard]] static bool cancel(task& removed) noexcept {
+        lane_claim* const claim = of(removed);
+        return claim == nullptr || claim->cancel();
+    }
+
+    /// Returns the claim if `queued` is a claim, and otherwise null.
+    [[nodiscard]] static lane_claim* of(task& queued) noexcept {
+        return queued.type() == &answer ? static_cast<lane_claim*>(&queued) : nullptr;
+    }
+    [[nodiscard]] static const lane_claim* of(const task& queued) noexcept {
+        return queued.type() == &answer ? static_cast<const lane_claim*>(&queued) : nullptr;
+    }
+
+    /// Returns whether this claim is the first of its request.
+    [[nodiscard]] bool is_first() const noexcept;
+
+    lane_request* const request;
+    lane_shard* const shard;
+    lane* where = nullptr; ///< the lane; undefined until the claim was granted
+    const bool is_shared;
+    bool is_granted = false;
+    bool has_canceled = false; ///< true if cancel() has returned true
+
+private:
+    static const char* answer(task* self, task_request asked);
+};
+
+/// A function with several keys. A request is *ready* when all its claims were granted.
+struct lane_request : runnable {
+    explicit lane_request(std::uint32_t count) noexcept : runnable(true), claims(count), pending(count) {}
+    lane_request(const lane_request&) = delete;
+    lane_request& operator=(const lane_request&) = delete;
+
+    /// Returns claim number `n`. The claims are sorted by the addresses of their shards.
+    [[nodiscard]] virtual lane_claim& claim(std::uint32_t n) noexcept = 0;
+    /// Calls the function, and destroys it.
+    virtual void run() = 0;
+    /// Destroys the function. Has no effect if it has been destroyed already.
+    virtual void drop() noexcept = 0;
+    /// Frees the request with its claims.
+    virtual void end() noexcept = 0;
+
+    [[nodiscard]] bool has(const task* wanted) noexcept {
+        for (std::uint32_t n = 0; n != claims; ++n)
+            if (&claim(n) == wanted) return true;
+        return false;
+    }
+
+    const std::uint32_t claims;
+    /// The number of claims that are neither granted nor abandoned.
+    sys::atomic<std::uint32_t> pending;
+    std::uint32_t when = 0; ///< like keyed_task::when
+    /// True if the function must not be called. Only a thread that has removed a claim or the request from a
+    /// queue sets this member, and it must then abandon the claim, or end the request.
+    sys::atomic<bool> is_canceled{false};
+
+protected:
+    ~lane_request() = default;
+};
+
+inline bool lane_claim::cancel() noexcept {
+    // Relaxed is enough, because the thread that ends the request sees this store through `pending`.
+    has_canceled = !request->is_canceled.exchange(true, sys::relaxed);
+    return has_canceled;
+}
+
+inline bool lane_claim::is_first() const noexcept { return &request->claim(0) == this; }
+
+template <class Key>
+struct lane_claim_of final : lane_claim {
+    lane_claim_of(const listed_key<Key>& of, lane_request& by)
+        : lane_claim(of.hash, by, *of.shard, of.is_shared), key(*of.key) {}
+    Key key;
+};
+
+/// A request whose function has the type `F`. The claims are in the same block of memory.
+template <class Key, class F>
+class lane_request_of final : public lane_request {
+public:
+    /// Throws std::bad_alloc, and whatever the copy constructors throw.
+    template <class G>
+    [[nodiscard]] static lane_request& make(std::span<const listed_key<Key>> keys, G&& f) {
+        const std::size_t bytes = offset() + keys.size() * sizeof(claim_type);
+        void* const memory = bytes <= recycler::max_frame ? recycler::allocate(recycler::size_class(bytes))
+                                                          : ::operator new(bytes, alignment);
+        try {
+            return *::new (memory) lane_request_of(keys, std::forward<G>(f));
+        } catch (...) {
+            free(memory, bytes);
+            throw;
+        }
+    }
+
+    [[nodiscard]] lane_claim& claim(std::uint32_t n) noexcept override { return *std::launder(place(n)); }
+    void run() override {
+        struct at_end {
+            std::optional<F>& f;
+            ~at_end() { f.reset(); }
+        } const guard{f_};
+        static_cast<void>((*f_)());
+    }
+    void drop() noexcept override { f_.reset(); }
+    void end() noexcept override {
+        const std::size_t bytes = offset() + claims * sizeof(claim_type);
+        for (std::uint32_t n = 0; n != claims; ++n) std::destroy_at(std::launder(place(n)));
+        this->~lane_request_of();
+        free(this, bytes);
+    }
+
+private:
+    using claim_type = lane_claim_of<Key>;
+    static constexpr std::align_val_t alignment{64}; // the alignment of a recycled node
+    static_assert(alignof(claim_type) <= 64, "ekiden: lanes: the alignment of a key is at most 64 bytes");
+
+    template <class G>
+    lane_request_of(std::span<const listed_key<Key>> keys, G&& f)
+        : lane_request(static_cast<std::uint32_t>(keys.size())), f_(std::in_place, std::forward<G>(f)) {
+        std::uint32_t made = 0;
+        try {
+            for (; made != claims; ++made)
+                ::new (static_cast<void*>(place(made))) claim_type(keys[made], *this);
+        } catch (...) {
+            while (made != 0) std::destroy_at(std::launder(place(--made)));
+            throw;
+        }
+    }
+    ~lane_request_of() = default;
+
+    static constexpr std::size_t offset() noexcept {
+        constexpr std::size_t align = alignof(claim_type);
+        return (sizeof(lane_request_of) + align - 1) / align * align;
+    }
+    [[nodiscard]] claim_type* place(std::uint32_t n) noexcept {
+        return reinterpret_cast<claim_type*>(reinterpret_cast<std::byte*>(this) + offset()) + n;
+    }
+    static void free(void* memory, std::size_t bytes) noexcept {
+        if (bytes <= recycler::max_frame)
+            recycler::deallocate(memory, recycler::size_class(bytes));
+        else
+            ::operator delete(memory, bytes, alignment);
+    }
+
+    std::optional<F> f_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

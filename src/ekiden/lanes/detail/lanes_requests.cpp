@@ -1,0 +1,271 @@
+// Requests with several keys: their posts, the grants of their claims, and their end.
+#include <ekiden/context/serial_scope.hpp>
+#include <ekiden/lanes/detail/lanes_state.hpp>
+#include <ekiden/lanes/detail/post_wait.hpp>
+#include <ekiden/observe/trace.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+// ---- posts
+
+/// A shard in which a request has claims. The shards of a post are sorted by their addresses, so that all
+/// threads acquire the locks of several shards in the same order.
+struct lanes_state::post_shard {
+    lane_shard* shard = nullptr;
+    const task* claim = nullptr; // one of the claims
+    bool has_drain = false;      // true if the posting thread owns the drain
+    bool has_leftovers = false;
+};
+
+bool lanes_state::enqueue(lane_request& given, task_order order) {
+    if (is_measured()) given.when = time();
+    add_handle(); // the function may drop the last handle before this call returns
+    struct handle {
+        lanes_state& all;
+        ~handle() { all.drop_handle(); }
+    } const kept{*this};
+
+    short_list<post_shard> shards;
+    std::unique_ptr<std::optional<post_wait>[]> waits;
+    const std::uint32_t count = given.claims;
+    try {
+        for (std::uint32_t n = 0; n != count; ++n) {
+            lane_claim& c = given.claim(n);
+            if (n == 0 || shards.back().shard != c.shard) shards.push({c.shard, &c});
+        }
+        if (is_bounded_) waits = std::make_unique<std::optional<post_wait>[]>(count);
+        trace::detail::moment(trace::kind::queued, &given.claim(0));
+        const auto answer = is_bounded_ ? push_bounded(given, shards, waits.get(), order) : std::nullopt;
+        if (answer) {
+            given.drop();
+            given.end();
+            return *answer;
+        }
+    } catch (...) { // the request is in no lane
+        given.drop();
+        given.end();
+        throw;
+    }
+    if (!is_bounded_) push_unbounded(given, shards);
+    // From here on, another thread may run and free the request.
+    bool is_accepted = true;
+    std::exception_ptr failure;
+    for (const post_shard& each : shards) {
+        if (!each.has_drain) continue;
+        try {
+            is_accepted &= give_drain(*each.shard, order, each.claim);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }
+    for (std::uint32_t n = 0; waits != nullptr && n != count; ++n)
+        if (waits[n].has_value()) waits[n]->run();
+    if (failure != nullptr) std::rethrow_exception(failure);
+    return is_accepted;
+}
+
+/// Pushes the claims of a request to the inboxes of its shards.
+void lanes_state::push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept {
+    // [LO1] Relaxed is enough, as the page execution/detail/strand.md explains.
+    if (!has_several_.load(sys::relaxed)) has_several_.store(true, sys::relaxed);
+    for (const post_shard& each : shards) each.shard->order.lock();
+    post_shard* here = shards.begin();
+    const std::uint32_t count = given.claims; // after the last push, the request may be gone
+    for (std::uint32_t n = 0; n != count; ++n) {
+        lane_claim& c = given.claim(n);
+        if (here->shard != c.shard) ++here;
+        if (here->shard->inbox.push(&c)) here->has_drain = true;
+    }
+    for (const post_shard& each : shards) each.shard->order.unlock();
+}
+
+/// Adds the claims of a request to their lanes, if the lanes have a capacity. Returns std::nullopt if it has
+/// added them. Otherwise returns the result of the post. Throws std::bad_alloc. A call that throws has no
+/// effect.
+std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<post_shard>& shards,
+                                              std::optional<post_wait>* waits, task_order order) {
+    for (const post_shard& each : shards) each.shard->lock.lock();
+    std::optional<bool> answer;
+    std::exception_ptr failure;
+    std::uint32_t entered = 0; // the number of claims for which there is room
+    for (; entered != given.claims && !answer; ++entered) {
+        lane_claim& c = given.claim(entered);
+        lane_shard& s = *c.shard;
+        c.where = how_.lane_of(s, c);
+        if (c.where == nullptr) {
+            failure = std::exchange(s.left.failure, nullptr);
+            break;
+        }
+        answer = find_room(s, *c.where, order, waits[entered]);
+        if (answer) break;
+    }
+    if (entered == given.claims) {
+        for (std::uint32_t n = 0; n != entered; ++n) {
+            lane_claim& c = given.claim(n);
+            append(*c.shard, *c.where, &c);
+            settle(*c.shard, *c.where);
+        }
+    } else {
+        room_.leave(entered, given.claim(0).shard->left.released);
+        for (std::uint32_t n = 0; n <= entered; ++n) {
+            lane_claim& c = given.claim(n);
+            if (c.where != nullptr && c.where->is_unused()) erase(*c.shard, *c.where);
+        }
+    }
+    for (post_shard& each : shards) {
+        lane_shard& s = *each.shard;
+        each.has_drain = s.first_ready != nullptr && s.inbox.try_begin();
+        each.has_leftovers = !s.left.empty();
+    }
+    for (const post_shard& each : shards) each.shard->lock.unlock();
+    // The leftovers may call any function, so this thread must own no lock of another shard.
+    for (const post_shard& each : shards) {
+        if (!each.has_leftovers) continue;
+        lock guard(each.shard->lock);
+        unlock(guard, *each.shard);
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
+    return answer;
+}
+
+// ---- grants
+
+/// Gives the lane to the request of a claim, until the request ends.
+void lanes_state::grant(lane_shard& s, lane& here, lane_claim& given) noexcept {
+    if (given.is_shared)
+        ++here.readers;
+    else
+        here.is_held = true;
+    given.where = &here;
+    given.is_granted = true;
+    // [LR1] acq_rel. Release: publishes what the earlier functions of this lane have done. Acquire: the
+    // thread of the last grant sees what was done in all lanes of the request.
+    if (given.request->pending.fetch_sub(1, sys::acq_rel) == 1) make_ready(s, *given.request);
+}
+
+const char* lane_claim::answer(task* self, task_request asked) {
+    if (asked == task_request::describe) return type_description<lane_request>();
+    auto& dropped = *static_cast<lane_claim*>(self); // a claim is never run
+    lane_request& of = *dropped.request;
+    if (dropped.has_canceled) of.drop();
+    // [LR1] acq_rel, like the grant of a claim.
+    if (of.pending.fetch_sub(1, sys::acq_rel) == 1) lanes_state::end_dropped(of);
+    return nullptr;
+}
+
+// ---- the run of a request, and its end
+
+/// Runs a request that has all its lanes. Releases the lock meanwhile.
+void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, bool& has_drain) {
+    const bool gives_drain = keep_drain(s, std::exchange(has_drain, false));
+    unlock(guard, s);
+    if (gives_drain) has_drain = !passes_on(s, task_order::last);
+    bool is_run = false;
+    bool is_lost = false; // true if close() has canceled the request
+    const auto end = [&] {
+        end_request(given);
+        guard.lock();
+        s.run += is_run ? 1 : 0;
+        s.dropped += is_lost ? 1 : 0;
+    };
+    try {
+        if (!given.is_canceled.load(sys::relaxed)) {
+            is_lost = is_closed(given);
+            is_run = !is_lost;
+        }
+        if (is_run)
+            run_within(given, 0);
+        else
+            given.drop();
+    } catch (...) {
+        end();
+        throw;
+    }
+    end();
+}
+
+/// Returns whether a lane of the request has been closed.
+bool lanes_state::is_closed(lane_request& given) noexcept {
+    for (std::uint32_t n = 0; n != given.claims; ++n) {
+        // Relaxed is enough, as in run_batch().
+        if (given.claim(n).where->is_closed.load(sys::relaxed)) return true;
+    }
+    return false;
+}
+
+/// Calls the function inside the lanes of the claims from number `n` on.
+void lanes_state::run_within(lane_request& given, std::uint32_t n) {
+    if (n == given.claims) {
+        const lane& first = *given.claim(0).where;
+        if (given.when != 0) [[unlikely]]
+            how_.note_delay(*this, first, (std::uint64_t{time() - given.when} << 10) + 1);
+        const trace::detail::interval turn(trace::kind::turn, "lanes", first.hash);
+        return given.run();
+    }
+    const lane_claim& c = given.claim(n);
+    const serial_scope inside(scope_of(*c.where, c.is_shared));
+    run_within(given, n + 1);
+}
+
+namespace {
+
+/// The dropped requests that the calling thread must end.
+struct dropped_requests {
+    lane_request* first; // linked by runnable::next_ready
+    bool has_owner;      // true if a call further up the stack ends these requests
+};
+
+} // namespace
+
+/// Releases the lanes of a request, and frees the request. All its claims have been granted or abandoned.
+void lanes_state::end_request(lane_request& ended) noexcept {
+    release_lanes(ended);
+    ended.end();
+}
+
+/// Ends a request whose function has been dropped. If the inner context accepts no more tasks, the end of a
+/// request drops the requests that wait for its lanes. These requests may be a long chain, so a loop ends
+/// them, and not a recursion.
+void lanes_state::end_dropped(lane_request& dropped) noexcept {
+    auto& here = sys::local<dropped_requests>();
+    dropped.claim(0).shard->all->add_handle();
+    dropped.next_ready = std::exchange(here.first, &dropped);
+    if (std::exchange(here.has_owner, true)) return;
+    while (here.first != nullptr) {
+        lane_request& next = *here.first;
+        here.first = static_cast<lane_request*>(next.next_ready);
+        lanes_state& all = *next.claim(0).shard->all;
+        all.end_request(next);
+        all.drop_handle();
+    }
+    here.has_owner = false;
+}
+
+/// Gives the lanes of a request to the next tasks and claims.
+void lanes_state::release_lanes(lane_request& ended) noexcept {
+    for (std::uint32_t n = 0; n != ended.claims;) {
+        lane_shard& s = *ended.claim(n).shard;
+        lock guard(s.lock);
+        for (; n != ended.claims && ended.claim(n).shard == &s; ++n) {
+            const lane_claim& c = ended.claim(n);
+            if (!c.is_granted) continue;
+            if (c.is_shared)
+                --c.where->readers;
+            else
+                c.where->is_held = false;
+            if (!EKIDEN_MUTANT(lanes_release_in_silence)) settle(s, *c.where);
+        }
+        const bool needs_drain = s.first_ready != nullptr && s.inbox.try_begin();
+        unlock(guard, s);
+        if (needs_drain) (void)give_drain(s, task_order::usual, nullptr);
+    }
+}
+
+} // namespace ekiden::inline EKIDEN_ABI
