@@ -358,3 +358,33 @@ STRAND_MODEL(lanes_request_full, .about = "a request waits for room in one of it
     }
     check::that(all.ran.size() == 3 && all.in_order(0, 1) && all.in_order(1, 2), "in order");
 }
+
+STRAND_MODEL(lanes_request_turned_away,
+             .about = "a request finds one of its lanes full and the other closed: it waits for nothing",
+             .preemptions = 1, .spurious = 0) {
+    two_places context;
+    account all;
+    sys::atomic<int> step{0};
+    {
+        const test_lanes l(
+            one_place::executor{context},
+            {.lane_capacity = 1, .policy = when_full::block, .shards = 2, .delay_sampling = 0});
+        check::that(l.post(high,
+                           [&, note = all.note(0)] {
+                               note();
+                               (void)l.close(high);
+                               step.store(1, sys::release);
+                               while (step.load(sys::acquire) != 2) sys::yield();
+                           }),
+                    "it comes in");
+        sys::thread runner([&] { all.run_until(context, 1); });
+        while (step.load(sys::acquire) != 1) sys::yield();
+        check::that(l.post(low, all.note(1)), "it comes in");
+        check::that(!l.post({low, high}, all.note(2)), "a lane is closed");
+        step.store(2, sys::release);
+        runner.join();
+        all.run_until(context, 3);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(all.ran.size() == 2, "the others ran");
+}

@@ -94,16 +94,24 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
     for (const post_shard& each : shards) each.shard->lock.lock();
     std::optional<bool> answer;
     std::exception_ptr failure;
+    // find_room() may add a waiter to a list. So all other reasons to refuse the request are checked before.
+    std::uint32_t found = 0;   // the number of claims whose lane exists
     std::uint32_t entered = 0; // the number of claims for which there is room
-    for (; entered != given.claims && !answer; ++entered) {
-        lane_claim& c = given.claim(entered);
-        lane_shard& s = *c.shard;
-        c.where = how_.lane_of(s, c);
+    for (; found != given.claims; ++found) {
+        lane_claim& c = given.claim(found);
+        c.where = how_.lane_of(*c.shard, c);
         if (c.where == nullptr) {
-            failure = std::exchange(s.left.failure, nullptr);
+            failure = std::exchange(c.shard->left.failure, nullptr);
             break;
         }
-        answer = find_room(s, *c.where, order, waits[entered]);
+    }
+    if (failure == nullptr && is_closed(given)) {
+        ++given.claim(0).shard->rejected;
+        answer = false;
+    }
+    for (; failure == nullptr && !answer && entered != given.claims; ++entered) {
+        lane_claim& c = given.claim(entered);
+        answer = find_room(*c.shard, *c.where, order, waits[entered]);
         if (answer) break;
     }
     if (entered == given.claims) {
@@ -114,9 +122,9 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
         }
     } else {
         room_.leave(entered, given.claim(0).shard->left.released);
-        for (std::uint32_t n = 0; n <= entered; ++n) {
+        for (std::uint32_t n = 0; n != found; ++n) {
             lane_claim& c = given.claim(n);
-            if (c.where != nullptr && c.where->is_unused()) erase(*c.shard, *c.where);
+            if (c.where->is_unused()) erase(*c.shard, *c.where);
         }
     }
     for (post_shard& each : shards) {
