@@ -388,3 +388,20 @@ STRAND_MODEL(lanes_request_turned_away,
     }
     check::that(all.ran.size() == 2, "the others ran");
 }
+
+STRAND_MODEL(lanes_close_in_request, .about = "a request closes one of its lanes, and posts to this lane") {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        (void)l.post({low, high}, [&, note = all.note(0)] {
+            note();
+            (void)l.close(high);
+            (void)l.post(high, all.note(1));
+        });
+        all.run_until(context, 2);
+        run_rest(context);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(all.ran.size() == 1, "the lane is closed until the request ends");
+}

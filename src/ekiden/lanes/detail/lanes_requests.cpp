@@ -264,6 +264,9 @@ void lanes_state::release_lanes(lane_request& ended) noexcept {
         for (; n != ended.claims && ended.claim(n).shard == &s; ++n) {
             const lane_claim& c = ended.claim(n);
             if (!c.is_granted) continue;
+            // Abandons tasks that were posted before the function returned, like end_batch().
+            if (c.where->is_closed.load(sys::relaxed)) [[unlikely]]
+                sort_all(s);
             if (c.is_shared)
                 --c.where->readers;
             else
