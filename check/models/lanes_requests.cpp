@@ -4,6 +4,7 @@
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -287,27 +288,28 @@ HINT_MODEL(lanes_readers_against_writer, .about = "a writer is posted while read
 }
 
 STRAND_MODEL(lanes_close_against_request,
-             .about = "a key of a request is closed while the request waits for its other key",
+             .about = "a key of a request is closed while its claim waits, or has the lane already",
              .preemptions = 2) {
     two_places context;
     account all;
+    const int closed = check::choose(2) == 0 ? low : high;
     sys::atomic<bool> is_closed{false};
-    bool closed_before = false;
+    bool is_early = false; // the request must not run
     {
         const test_lanes l(one_place::executor{context}, two_shards);
         (void)l.post(low, [&, note = all.note(0)] {
             note();
-            closed_before = is_closed.load(sys::acquire);
+            is_early = is_closed.load(sys::acquire);
         });
         (void)l.post({low, high}, all.note(1));
         sys::thread runner([&] { all.run_until(context, 2); });
-        (void)l.close(high);
+        (void)l.close(closed);
         is_closed.store(true, sys::release);
         all.run_until(context, 2);
         runner.join();
         run_rest(context);
         check::that(l.active() == 0, "the entries have gone");
-        check::that(all.ran.size() == 1 || !closed_before, "a request that is closed early does not run");
+        check::that(all.ran.size() != 2 || !is_early, "a request that was closed early does not run");
         const auto counts = l.metrics();
         check::that(counts.posted == 2 && counts.run == all.ran.size() && counts.run + counts.dropped == 2,
                     "each is counted once");
@@ -317,29 +319,73 @@ STRAND_MODEL(lanes_close_against_request,
     check::that(all.gone.load(sys::acquire) == 3 && all.ran.back() == 2, "the lanes are as they were");
 }
 
-STRAND_MODEL(lanes_request_abandoned,
-             .about = "the context closes while requests are posted, and one of them holds a key",
-             .preemptions = 2) {
+HINT_MODEL(lanes_request_abandoned,
+           .about = "the context closes while a request waits in two shards, behind other functions",
+           .preemptions = 2) {
     two_places context;
     account all;
     {
         const test_lanes l(one_place::executor{context}, two_shards);
-        int accepted = 0;
+        (void)l.post(high, all.note(0));
         sys::thread poster([&] {
-            accepted += l.post({low, high}, all.note(0));
-            accepted += l.post(high, all.note(1));
+            (void)l.post(low, all.note(1));
+            (void)l.post({low, high}, all.note(2));
         });
         context.is_closed.store(true, sys::relaxed);
         while (task* const left = context.get()) left->abandon();
         poster.join();
         while (task* const left = context.get()) left->abandon();
-        check::that(all.gone.load(sys::acquire) == 2 && all.ran.empty(), "each was abandoned, once");
+        check::that(all.gone.load(sys::acquire) == 3 && all.ran.empty(), "each was abandoned, once");
         check::that(l.active() == 0, "the entries have gone");
         context.is_closed.store(false, sys::relaxed);
-        check::that(l.post({low, high}, all.note(2)), "the lanes are as they were");
-        all.run_until(context, 3);
+        check::that(l.post({low, high}, all.note(3)), "the lanes are as they were");
+        all.run_until(context, 4);
     }
     check::that(all.ran.size() == 1, "the last one ran");
+}
+
+STRAND_MODEL(lanes_request_refused,
+             .about = "the context closes while two threads post requests with the same keys",
+             .preemptions = 2) {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] { (void)l.post({low, high}, all.note(0)); });
+        context.is_closed.store(true, sys::relaxed);
+        (void)l.post({low, high}, all.note(1));
+        poster.join();
+        while (task* const left = context.get()) left->abandon();
+        check::that(all.gone.load(sys::acquire) == 2 && all.ran.empty(), "each was abandoned, once");
+        check::that(l.active() == 0, "the entries have gone");
+    }
+}
+
+HINT_MODEL(lanes_request_thrown,
+           .about = "the context throws while two threads post: accepted functions run or are told",
+           .preemptions = 2) {
+    two_places context;
+    context.throws.store(1 + static_cast<int>(check::choose(2)), sys::relaxed);
+    account all;
+    int accepted = 0;
+    const auto post = [&](auto&& give) {
+        try {
+            accepted += give();
+        } catch (int) { // it was not accepted
+        }
+    };
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] { post([&] { return l.post({low, high}, all.note(0)); }); });
+        post([&] { return l.post(high, all.note(1)); });
+        all.run_until(context, 2);
+        poster.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the entries have gone");
+        check::that(l.metrics().dropped == static_cast<std::uint64_t>(context.reports),
+                    "what is told is counted");
+    }
+    check::that(static_cast<int>(all.ran.size()) + context.reports == accepted, "each ran or was told, once");
 }
 
 STRAND_MODEL(lanes_request_full, .about = "a request waits for room in one of its lanes", .preemptions = 1,

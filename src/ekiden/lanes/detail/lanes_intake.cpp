@@ -266,15 +266,21 @@ bool lanes_state::give_drain(lane_shard& s, task_order order, const task* given)
 }
 
 /// Consumes the drain and a handle. Abandons all tasks that are in ready lanes or in the inbox. Returns
-/// whether `given` was among these tasks. If `reports` is true, counts all other tasks as dropped, and
-/// reports the current exception for each of them.
+/// whether the call has abandoned the function of `given`. If `reports` is true, counts all other tasks as
+/// dropped, and reports the current exception for each of them.
 bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) noexcept {
-    bool has_given = false;
+    bool is_given_lost = false;
     {
         lock guard(s.lock);
         task_ring abandoned;
+        // If `given` is a claim, another claim may have abandoned the function before.
+        const auto has_given = [given](const task_ring& in) {
+            if (given == nullptr || !in.contains(given)) return false;
+            const lane_claim* const claim = lane_claim::of(*given);
+            return claim == nullptr || claim->has_canceled;
+        };
         std::uint32_t lost = 0;       // the number of abandoned functions, without the function of `given`
-        std::uint32_t given_lost = 0; // 1 if the function of `given` was not abandoned before
+        std::uint32_t given_lost = 0; // 1 if the function of `given` is abandoned here
         while (keep_drain(s, true)) {
             if (s.first_ready == nullptr) sys::yield(); // a push is in progress
             while (s.first_ready != nullptr) {
@@ -282,7 +288,6 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
                 if (first.is_request) {
                     auto& ended = static_cast<lane_request&>(first);
                     const bool is_given = given != nullptr && ended.has(given);
-                    has_given = has_given || is_given;
                     if (!ended.is_canceled.exchange(true, sys::relaxed)) ++(is_given ? given_lost : lost);
                     ended.next_ready = std::exchange(s.left.requests, &ended);
                 } else {
@@ -292,11 +297,9 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
                 }
             }
         }
-        if (given != nullptr && abandoned.contains(given)) {
-            has_given = true;
-            const lane_claim* const claim = lane_claim::of(*given);
-            given_lost = claim == nullptr || claim->has_canceled ? 1 : 0;
-            lost -= given_lost;
+        if (has_given(abandoned)) {
+            given_lost = 1;
+            --lost;
         }
         if (reports) {
             s.dropped += lost;
@@ -304,12 +307,12 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
             s.left.failures += lost;
             s.left.failure = std::current_exception();
         }
-        has_given = has_given || (given != nullptr && s.left.tasks.contains(given));
+        is_given_lost = given_lost != 0 || has_given(s.left.tasks);
         s.left.tasks.append(abandoned);
         unlock(guard, s);
     }
     drop_handle();
-    return has_given;
+    return is_given_lost;
 }
 
 /// Releases the lock. Then abandons, completes or destroys the leftovers, because tasks and keys may call any
