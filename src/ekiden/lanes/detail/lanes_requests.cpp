@@ -75,7 +75,8 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
 void lanes_state::push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept {
     // [LO1] Relaxed is enough, as the page execution/detail/strand.md explains.
     if (!has_several_.load(sys::relaxed)) has_several_.store(true, sys::relaxed);
-    for (const post_shard& each : shards) each.shard->order.lock();
+    for (const post_shard& each : shards)
+        if (!EKIDEN_MUTANT(lanes_request_without_order)) each.shard->order.lock();
     post_shard* here = shards.begin();
     const std::uint32_t count = given.claims; // after the last push, the request may be gone
     for (std::uint32_t n = 0; n != count; ++n) {
@@ -105,7 +106,7 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
             break;
         }
     }
-    if (failure == nullptr && is_closed(given)) {
+    if (failure == nullptr && is_closed(given) && !EKIDEN_MUTANT(lanes_wait_before_refusal)) {
         ++given.claim(0).shard->rejected;
         answer = false;
     }
@@ -184,8 +185,8 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
         s.dropped += is_lost ? 1 : 0;
     };
     try {
-        if (!given.is_canceled.load(sys::relaxed)) {
-            is_lost = is_closed(given);
+        if (!given.is_canceled.load(sys::relaxed) || EKIDEN_MUTANT(lanes_run_a_canceled_request)) {
+            is_lost = is_closed(given) && !EKIDEN_MUTANT(lanes_run_a_closed_request);
             is_run = !is_lost;
         }
         if (is_run)
@@ -250,7 +251,8 @@ void lanes_state::end_dropped(lane_request& dropped) noexcept {
         lane_request& next = *here.first;
         here.first = static_cast<lane_request*>(next.next_ready);
         lanes_state& all = *next.claim(0).shard->all;
-        all.end_request(next);
+        if (!EKIDEN_MUTANT(lanes_keep_lanes_of_a_dropped_request)) all.release_lanes(next);
+        next.end();
         all.drop_handle();
     }
     here.has_owner = false;
@@ -265,7 +267,7 @@ void lanes_state::release_lanes(lane_request& ended) noexcept {
             const lane_claim& c = ended.claim(n);
             if (!c.is_granted) continue;
             // Abandons tasks that were posted before the function returned, like end_batch().
-            if (c.where->is_closed.load(sys::relaxed)) [[unlikely]]
+            if (c.where->is_closed.load(sys::relaxed) && !EKIDEN_MUTANT(lanes_keep_late_posts)) [[unlikely]]
                 sort_all(s);
             if (c.is_shared)
                 --c.where->readers;
@@ -273,7 +275,8 @@ void lanes_state::release_lanes(lane_request& ended) noexcept {
                 c.where->is_held = false;
             if (!EKIDEN_MUTANT(lanes_release_in_silence)) settle(s, *c.where);
         }
-        const bool needs_drain = s.first_ready != nullptr && s.inbox.try_begin();
+        const bool needs_drain =
+            !EKIDEN_MUTANT(lanes_release_without_drain) && s.first_ready != nullptr && s.inbox.try_begin();
         unlock(guard, s);
         if (needs_drain) (void)give_drain(s, task_order::usual, nullptr);
     }
