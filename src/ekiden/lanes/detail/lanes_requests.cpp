@@ -121,7 +121,7 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
     }
     for (post_shard& each : shards) {
         lane_shard& s = *each.shard;
-        each.has_drain = s.first_ready != nullptr && s.inbox.try_begin();
+        each.has_drain = !s.ready.empty() && s.inbox.try_begin();
         each.has_leftovers = !s.left.empty();
     }
     for (const post_shard& each : shards) each.shard->lock.unlock();
@@ -137,8 +137,9 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
 
 // ---- grants
 
-/// Gives the lane to the request of a claim, until the request ends.
-void lanes_state::grant(lane_shard& s, lane& here, lane_claim& given) noexcept {
+/// Gives the lane to the request of a claim, until the request ends. If this is the last grant that the
+/// request needs, adds the request to `ready`.
+void lanes_state::grant(lane& here, lane_claim& given, ready_list& ready) noexcept {
     if (given.is_shared)
         ++here.readers;
     else
@@ -147,7 +148,7 @@ void lanes_state::grant(lane_shard& s, lane& here, lane_claim& given) noexcept {
     given.is_granted = true;
     // [LR1] acq_rel. Release: publishes what the earlier functions of this lane have done. Acquire: the
     // thread of the last grant sees what was done in all lanes of the request.
-    if (given.request->pending.fetch_sub(1, sys::acq_rel) == 1) make_ready(s, *given.request);
+    if (given.request->pending.fetch_sub(1, sys::acq_rel) == 1) ready.push(*given.request);
 }
 
 const char* lane_claim::answer(task* self, task_request asked) {
@@ -170,8 +171,13 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
     bool is_run = false;
     bool is_lost = false; // true if close() has canceled the request
     const auto end = [&] {
-        end_request(given);
+        // The requests that become ready are added to the list of this shard, because this thread continues
+        // with this shard. So a chain of requests needs no further drain.
+        ready_list ready;
+        release_lanes(given, &ready);
+        given.end();
         guard.lock();
+        s.ready.append(ready);
         s.run += is_run ? 1 : 0;
         s.dropped += is_lost ? 1 : 0;
     };
@@ -224,12 +230,6 @@ struct dropped_requests {
 
 } // namespace
 
-/// Releases the lanes of a request, and frees the request. All its claims have been granted or abandoned.
-void lanes_state::end_request(lane_request& ended) noexcept {
-    release_lanes(ended);
-    ended.end();
-}
-
 /// Ends a request whose function has been dropped. If the inner context accepts no more tasks, the end of a
 /// request drops the requests that wait for its lanes. These requests may be a long chain, so a loop ends
 /// them, and not a recursion.
@@ -242,14 +242,16 @@ void lanes_state::end_dropped(lane_request& dropped) noexcept {
         lane_request& next = *here.first;
         here.first = static_cast<lane_request*>(next.next_ready);
         lanes_state& all = *next.claim(0).shard->all;
-        all.end_request(next);
+        all.release_lanes(next, nullptr);
+        next.end();
         all.drop_handle();
     }
     here.has_owner = false;
 }
 
-/// Gives the lanes of a request to the next tasks and claims.
-void lanes_state::release_lanes(lane_request& ended) noexcept {
+/// Gives the lanes of a request to the next tasks and claims. Adds the requests that become ready to
+/// `requests`, or to the lists of the shards if `requests` is null.
+void lanes_state::release_lanes(lane_request& ended, ready_list* requests) noexcept {
     for (std::uint32_t n = 0; n != ended.claims;) {
         lane_shard& s = *ended.claim(n).shard;
         lock guard(s.lock);
@@ -260,9 +262,10 @@ void lanes_state::release_lanes(lane_request& ended) noexcept {
                 --c.where->readers;
             else
                 c.where->is_held = false;
-            if (!EKIDEN_MUTANT(lanes_release_in_silence)) settle(s, *c.where);
+            if (!EKIDEN_MUTANT(lanes_release_in_silence))
+                settle(s, *c.where, requests != nullptr ? *requests : s.ready);
         }
-        const bool needs_drain = s.first_ready != nullptr && s.inbox.try_begin();
+        const bool needs_drain = !s.ready.empty() && s.inbox.try_begin();
         unlock(guard, s);
         if (needs_drain) (void)give_drain(s, task_order::usual, nullptr);
     }
