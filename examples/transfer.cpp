@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t accounts = 60;
 constexpr std::size_t branch_size = 6; // a transfer stays inside a branch, so the sum of a branch is constant
-constexpr long at_first = 1000;        // the balance of each account
+constexpr long opening_balance = 1000; // the balance of each account
 constexpr unsigned clients = 4;
 constexpr std::size_t transfers = 10'000; // for each client
 
@@ -62,15 +62,16 @@ void serve(const ekiden::lanes<std::size_t>& bank, std::vector<long>& balance, s
         (void)bank.post(bank.keys().read_all(branch), [&balance, &wrong_sums, branch] {
             long sum = 0;
             for (const std::size_t account : branch) sum += balance[account];
-            if (sum != at_first * static_cast<long>(branch_size)) ++wrong_sums; // audits can run side by side
+            if (sum != opening_balance * static_cast<long>(branch_size))
+                ++wrong_sums; // audits can run side by side
         });
     }
 }
 
 /// Returns the number of wrong sums if several clients post at the same time.
 int wrong_sums_of_many_clients(ekiden::thread_pool& pool) {
-    std::vector<long> balance(accounts, at_first);
     std::atomic<int> wrong_sums = 0;
+    std::vector<long> balance(accounts, opening_balance);
     const ekiden::lanes<std::size_t> bank(pool.get_executor());
     {
         std::vector<std::jthread> threads;
@@ -85,8 +86,8 @@ int wrong_sums_of_many_clients(ekiden::thread_pool& pool) {
 /// if an audit has found a wrong sum.
 std::vector<long> balances_with(unsigned workers) {
     ekiden::thread_pool pool(workers);
-    std::vector<long> balance(accounts, at_first);
     std::atomic<int> wrong_sums = 0;
+    std::vector<long> balance(accounts, opening_balance);
     const ekiden::lanes<std::size_t> bank(pool.get_executor());
     serve(bank, balance, wrong_sums, 1);
     pool.wait_idle();
@@ -96,7 +97,7 @@ std::vector<long> balances_with(unsigned workers) {
 
 /// Returns the balances that balances_with() must return. This function makes the transfers itself.
 std::vector<long> sequential_balances() {
-    std::vector<long> balance(accounts, at_first);
+    std::vector<long> balance(accounts, opening_balance);
     for (const auto [from, to, amount] : random_transfers(1)) {
         if (balance[from] < amount) continue;
         balance[from] -= amount;
@@ -105,20 +106,24 @@ std::vector<long> sequential_balances() {
     return balance;
 }
 
-/// Pays interest for two years. Returns the sum of all balances.
-long after_interest(ekiden::thread_pool& pool) {
+/// Makes a deposit to each account, and pays interest for two years. Returns the sum of all balances.
+long after_two_years(ekiden::thread_pool& pool) {
     constexpr std::size_t rates = accounts;      // the key of `rate`
     constexpr std::size_t limits = accounts + 1; // the key of `limit`
     long rate = 2;                               // per cent
-    const long limit = 1040;
-    std::vector<long> balance(accounts, at_first);
+    const long limit = 1550;
+    std::vector<long> balance(accounts, opening_balance);
     const ekiden::lanes<std::size_t> bank(pool.get_executor());
     const auto pay_interest = [&](std::size_t to) {
         (void)bank.post(bank.keys().write(to).read(rates, limits), [&balance, &rate, &limit, to] {
             balance[to] = std::min(balance[to] * (100 + rate) / 100, limit);
         });
     };
-    for (std::size_t to = 0; to != accounts; ++to) pay_interest(to);
+    for (std::size_t to = 0; to != accounts; ++to) {
+        const long amount = 500;
+        (void)bank.post(to, [&balance, to, amount] { balance[to] += amount; });
+        pay_interest(to);
+    }
     (void)bank.post(rates, [&rate] { rate = 3; });
     for (std::size_t to = 0; to != accounts; ++to) pay_interest(to);
     pool.wait_idle();
@@ -136,7 +141,7 @@ int main() {
     const bool is_sequential = balances_with(1) == expected && balances_with(8) == expected;
     std::cout << "with 1 and with 8 workers, the balances are "
               << (is_sequential ? "those of a sequential run\n" : "wrong\n");
-    const long sum = after_interest(pool);
+    const long sum = after_two_years(pool);
     std::cout << "the sum of all balances after two years is " << sum << '\n';
-    return wrong == 0 && is_sequential && sum == 1040 * static_cast<long>(accounts) ? 0 : 1;
+    return wrong == 0 && is_sequential && sum == 1550 * static_cast<long>(accounts) ? 0 : 1;
 }
