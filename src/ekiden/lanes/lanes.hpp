@@ -44,19 +44,19 @@ namespace ekiden::inline EKIDEN_ABI {
 /// and the destructor of a key, and the hash function, may call any function, because the lanes call them
 /// without holding a lock.
 ///
-/// The functions of a key begin in the order of their posts, one at a time. A thread runs functions in
-/// batches. A batch has at most 64 functions, and takes at most about 100 us. After a batch, the thread lets
-/// other tasks of the inner context run. So a key with much work does not delay other keys for long. While a
-/// function blocks, other threads of the inner context run the other lanes.
+/// A *request* is a function with one or more keys. A request writes its keys, except the keys that it only
+/// reads (see keys()). Two requests *conflict* if they have a common key and at least one of them writes this
+/// key. Requests that conflict run one at a time, in the order of their posts. A request starts when all
+/// earlier requests that conflict with it have completed. So the result is the same as if all requests ran
+/// one after the other, in the order of their posts. The posts of several threads have one order, which is
+/// the same for all keys. A waiting request keeps its place in the lanes of all its keys, and holds no lock.
+/// Requests cannot deadlock, because all lanes contain the requests in the same order. Modeled on Calvin
+/// (Thomson et al., 2012) and on behaviour-oriented concurrency (Cheeseman et al., 2023).
 ///
-/// A function with several keys is called a request. Two requests *share* a key if both have the key, and at
-/// least one of them writes the key. Requests that share a key run one at a time, in the order of their
-/// posts. A request starts when it is the first of the waiting functions in the lanes of all its keys. A
-/// request that waits for one key keeps its place in the lanes of its other keys. Requests that only read a
-/// key run at the same time if no function between them writes the key. So the result is the same as if all
-/// functions ran one after the other, in the order of their posts. Posts of several threads have one order,
-/// which is the same for all keys. Requests cannot deadlock, because all lanes contain the requests in the
-/// same order. The idea comes from deterministic databases: see Thomson et al., "Calvin" (2012).
+/// A thread runs functions in batches. A batch has at most 64 functions, and takes at most about 100 us.
+/// After a batch, the thread lets other tasks of the inner context run. So a key with much work does not
+/// delay other keys for long. While a function blocks, other threads of the inner context run the other
+/// lanes.
 ///
 /// If a function throws, the inner context handles the exception like an exception of a task. The lane
 /// continues with its next function. While the inner context is paused or stopped, no further function
@@ -81,7 +81,8 @@ namespace ekiden::inline EKIDEN_ABI {
 ///   * A post by a thread that is firing or canceling timers does not wait.
 ///
 /// Thread safety: all members except the destructor may be called concurrently.
-/// Ordering: everything that one function does happens before the next function of its key begins.
+/// Ordering: everything that a request does happens before the beginning of a later request that conflicts
+/// with it.
 /// Lifetime: after the lanes have been destroyed, posted functions still run, and executors of lanes stay
 /// usable. In the child of a fork(), posts, waits, depth(), active(), metrics() and close() throw
 /// std::system_error(operation_not_permitted).
@@ -114,7 +115,7 @@ public:
 
     class key_list;
     /// Returns an empty list of keys. For example, `l.post(l.keys().write(to).read(rates, limits), f)` posts
-    /// a request that writes one key and reads two keys.
+    /// a request that writes one key and only reads two keys.
     [[nodiscard]] key_list keys() const noexcept { return key_list(*state_); }
 
     class executor_type;
@@ -133,19 +134,19 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "post", task_order::usual);
     }
-    /// Runs `f()` later, when `f` is first in the lanes of all `keys`. Lanes of keys that `f` writes run no
-    /// other function at the same time. A key that occurs twice counts once, and if `f` reads and writes a
-    /// key, `f` writes it. Without a key, `f` goes to the inner executor at once. The memory of `f` and of up
-    /// to four keys is allocated as one block. Throws whatever the copy constructor of a key throws, and
-    /// std::invalid_argument if there are more than 1,024 keys.
+    /// Runs `f()` later, in the lanes of all `keys` together. A key that occurs twice counts once. If a key
+    /// is added both for reading and for writing, `f` writes the key. Without a key, `f` is posted to the
+    /// inner executor. If the lanes have no capacity, a request with up to four keys needs one block of
+    /// memory.
     ///
-    /// The result and the exceptions are those of post() with one key. In addition:
-    ///   * A request counts as one waiting function in the lane of each key, until the lane has no earlier
-    ///     function. With lanes_options::capacity, it counts once for each key.
-    ///   * If there is no room in one lane, when_full decides. `reject` and `drop_newest` add the request to
+    /// Returns and throws like post() with one key. Also throws std::invalid_argument if there are more than
+    /// 1,024 keys, and whatever the copy constructor of a key throws. The following rules apply as well:
+    ///   * In each lane, the request counts as one waiting function until no earlier request of this lane
+    ///     conflicts with it. lanes_options::capacity counts the request once for each of these lanes.
+    ///   * If there is no room in a lane, when_full decides. `reject` and `drop_newest` add the request to
     ///     no lane. `drop_oldest` abandons the oldest function of each full lane. `block` waits until there
     ///     is room in all lanes.
-    ///   * close() of one key abandons the request, unless its function has begun. The request keeps its
+    ///   * close() of one key abandons the request if its function has not begun. The request keeps its
     ///     places in the other lanes until it would have started.
     template <class F>
     [[nodiscard]] bool post(key_list&& keys, F&& f) const {
@@ -179,8 +180,8 @@ public:
     /// lane is idle and the caller is a thread of the inner context. If the inner executor cannot tell which
     /// threads belong to its context (see calls_in_place), no caller counts as a thread of the inner context.
     /// In all other cases, dispatch() posts `f` like post(), and destroys `f` if the post is refused. A call
-    /// of dispatch() runs no other function of the lane. A function that only reads the key does not count as
-    /// inside.
+    /// of dispatch() runs no other function of the lane. A caller that only reads the key does not count as
+    /// inside the lane.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -189,8 +190,9 @@ public:
         else
             state_->dispatch(key, std::forward<F>(f));
     }
-    /// Calls `f()` at once if the caller is inside functions that have all `keys` in the same way. Otherwise
-    /// posts `f` like post(), and destroys `f` if the post is refused.
+    /// Calls `f()` at once if the caller is inside the lanes of all `keys`. If `f` only reads a key, it is
+    /// enough that the caller also reads this key. In all other cases, posts `f` like post(), even if the
+    /// lanes are idle, and destroys `f` if the post is refused.
     template <class F>
     void dispatch(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -205,7 +207,7 @@ public:
         dispatch(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
 
-    /// Returns whether the caller is inside a function of the lane.
+    /// Returns whether the caller is inside a function of the lane. The function may only read the key.
     [[nodiscard]] bool running_in_this_thread(const Key& key) const {
         return state_->is_inside(key, false) || state_->is_inside(key, true);
     }
@@ -271,16 +273,16 @@ private:
     state* const state_;
 };
 
-/// The keys of one request, and what the request does with each key. A list contains references to the keys.
-/// So use it only in the expression that creates it. The functions throw std::bad_alloc.
+/// The keys of a request, and for each key whether the request writes or only reads it. A list contains
+/// references to the keys, so use a list only in the expression that creates it. If the list has more than
+/// four keys, the functions allocate memory and may throw std::bad_alloc.
 template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::key_list {
 public:
     key_list(const key_list&) = delete;
     key_list& operator=(const key_list&) = delete;
 
-    /// Adds keys that the request writes. While the request runs, the lanes of these keys run no other
-    /// function.
+    /// Adds keys that the request writes. While the request runs, no other request with these keys runs.
     template <std::same_as<Key>... More>
     [[nodiscard]] key_list&& write(const Key& first, const More&... more) && {
         add(first, false);
