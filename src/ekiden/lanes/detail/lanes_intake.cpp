@@ -26,7 +26,7 @@ bool lanes_state::enqueue(lane_shard& s, keyed_task* given, task_order order) {
 
 /// Pushes a task with one key to the inbox. Returns true if no other thread owns the drain.
 bool lanes_state::push_in_order(lane_shard& s, keyed_task* given) noexcept {
-    // [LO1] Relaxed is enough, as the page execution/detail/strand.md explains.
+    // [LN2] Relaxed is enough, as the page execution/detail/strand.md explains.
     if (!has_several_.load(sys::relaxed) || EKIDEN_MUTANT(lanes_post_into_a_request)) [[likely]]
         return s.inbox.push(given);
     const std::lock_guard guard(s.order);

@@ -3,6 +3,7 @@
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
 #include <ekiden/observe/trace.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -14,6 +15,11 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 // ---- posts
+
+void lanes_state::expect_key_count(std::size_t count, const char* where) {
+    constexpr std::size_t most_keys = 1024; // each key of a running request needs space on the stack
+    if (count > most_keys) sys::refuse_argument(where, "number of keys", count, "0 to 1024");
+}
 
 /// A shard in which a request has claims. The shards of a post are sorted by their addresses, so that all
 /// threads acquire the locks of several shards in the same order.
@@ -73,7 +79,7 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
 
 /// Pushes the claims of a request to the inboxes of its shards.
 void lanes_state::push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept {
-    // [LO1] Relaxed is enough, as the page execution/detail/strand.md explains.
+    // [LN2] Relaxed is enough, as the page execution/detail/strand.md explains.
     if (!has_several_.load(sys::relaxed)) has_several_.store(true, sys::relaxed);
     for (const post_shard& each : shards) each.shard->order.lock();
     post_shard* here = shards.begin();
@@ -152,7 +158,7 @@ void lanes_state::grant(lane& here, lane_claim& given, ready_list& ready) noexce
         here.is_held = true;
     given.where = &here;
     given.is_granted = true;
-    // [LR1] acq_rel. Release: publishes what the earlier functions of this lane have done. Acquire: the
+    // [LN3] acq_rel. Release: publishes what the earlier functions of this lane have done. Acquire: the
     // thread of the last grant sees what was done in all lanes of the request.
     if (given.request->pending.fetch_sub(1, sys::acq_rel) == 1) ready.push(*given.request);
 }
@@ -162,7 +168,7 @@ const char* lane_claim::answer(task* self, task_request asked) {
     auto& dropped = *static_cast<lane_claim*>(self); // a claim is never run
     lane_request& of = *dropped.request;
     if (dropped.has_canceled) of.drop();
-    // [LR1] acq_rel, like the grant of a claim.
+    // [LN3] acq_rel, like the grant of a claim.
     if (of.pending.fetch_sub(1, sys::acq_rel) == 1) lanes_state::end_dropped(of);
     return nullptr;
 }

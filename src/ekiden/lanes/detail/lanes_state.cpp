@@ -322,7 +322,7 @@ void lanes_state::end_unused() noexcept {
 // ---- dispatch, close and wait
 
 bool lanes_state::runs_here(lane_shard& s, keyed_task* given) {
-    // [LO1] Waits for the post of a request with several keys, as a post does.
+    // [LN2] Waits for the post of a request with several keys, as a post does.
     if (has_several_.load(sys::relaxed) && !EKIDEN_MUTANT(lanes_dispatch_into_a_request))
         const std::lock_guard wait(s.order);
     lock guard(s.lock);

@@ -172,6 +172,9 @@ protected:
     /// Destroys the unused lanes that the shards keep. No other thread may use the lanes.
     void end_unused() noexcept;
 
+    /// Throws std::invalid_argument if a request has too many keys.
+    static void expect_key_count(std::size_t count, const char* where);
+
     /// Returns the address that identifies a lane in a serial_scope. Functions that share a lane have another
     /// address than functions that have the lane alone.
     [[nodiscard]] static const void* scope_of(const lane& of, bool is_shared) noexcept {
