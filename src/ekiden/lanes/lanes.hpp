@@ -189,8 +189,8 @@ public:
         else
             state_->dispatch(key, std::forward<F>(f));
     }
-    /// Calls `f()` at once if the caller is inside functions that have all `keys` in the same way. Otherwise
-    /// posts `f` like post(), and destroys `f` if the post is refused.
+    /// Calls `f()` at once if the caller is inside functions that have all `keys` in the same way. Otherwise,
+    /// or without a key, posts `f` like post(), and destroys `f` if the post is refused.
     template <class F>
     void dispatch(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -320,9 +320,9 @@ private:
         all_.push({&key, hash, &state_.shard_of(hash), is_shared});
     }
     [[nodiscard]] bool is_inside() {
-        return std::all_of(all_.begin(), all_.end(), [this](const listed_key<Key>& k) {
-            return state_.is_inside(*k.key, false) || (k.is_shared && state_.is_inside(*k.key, true));
-        });
+        return all_.size() != 0 && std::all_of(all_.begin(), all_.end(), [this](const listed_key<Key>& k) {
+                   return state_.is_inside(*k.key, false) || (k.is_shared && state_.is_inside(*k.key, true));
+               });
     }
 
     state& state_;
