@@ -170,10 +170,8 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
     bool is_run = false;
     bool is_lost = false; // true if close() has canceled the request
     const auto end = [&] {
-        end_request(given);
+        end_request(given, is_run ? 1 : 0, is_lost ? 1 : 0);
         guard.lock();
-        s.run += is_run ? 1 : 0;
-        s.dropped += is_lost ? 1 : 0;
     };
     try {
         if (!given.is_canceled.load(sys::relaxed)) {
@@ -225,8 +223,9 @@ struct dropped_requests {
 } // namespace
 
 /// Releases the lanes of a request, and frees the request. All its claims have been granted or abandoned.
-void lanes_state::end_request(lane_request& ended) noexcept {
-    release_lanes(ended);
+/// `run` and `dropped` are added to the counters.
+void lanes_state::end_request(lane_request& ended, std::uint32_t run, std::uint32_t dropped) noexcept {
+    release_lanes(ended, run, dropped);
     ended.end();
 }
 
@@ -242,17 +241,20 @@ void lanes_state::end_dropped(lane_request& dropped) noexcept {
         lane_request& next = *here.first;
         here.first = static_cast<lane_request*>(next.next_ready);
         lanes_state& all = *next.claim(0).shard->all;
-        all.end_request(next);
+        all.end_request(next, 0, 0);
         all.drop_handle();
     }
     here.has_owner = false;
 }
 
 /// Gives the lanes of a request to the next tasks and claims.
-void lanes_state::release_lanes(lane_request& ended) noexcept {
+void lanes_state::release_lanes(lane_request& ended, std::uint32_t run, std::uint32_t dropped) noexcept {
     for (std::uint32_t n = 0; n != ended.claims;) {
         lane_shard& s = *ended.claim(n).shard;
         lock guard(s.lock);
+        s.run +=
+            std::exchange(run, 0); // first, so that a thread that waits for a lane finds the request counted
+        s.dropped += std::exchange(dropped, 0);
         for (; n != ended.claims && ended.claim(n).shard == &s; ++n) {
             const lane_claim& c = ended.claim(n);
             if (!c.is_granted) continue;

@@ -214,9 +214,9 @@ private:
     void run_request(lock& guard, lane_shard& s, lane_request& given, bool& has_drain);
     void run_within(lane_request& given, std::uint32_t n);
     [[nodiscard]] static bool is_closed(lane_request& given) noexcept;
-    void end_request(lane_request& ended) noexcept;
+    void end_request(lane_request& ended, std::uint32_t run, std::uint32_t dropped) noexcept;
     static void end_dropped(lane_request& dropped) noexcept;
-    void release_lanes(lane_request& ended) noexcept;
+    void release_lanes(lane_request& ended, std::uint32_t run, std::uint32_t dropped) noexcept;
 
     // ---- the drain (lanes_state.cpp)
 
