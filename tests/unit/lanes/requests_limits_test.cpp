@@ -308,6 +308,23 @@ TEST_CASE("close of a key inside of a reader abandons the reader's neighbors tha
     check_accounts(l, all);
 }
 
+TEST_CASE("close of a key inside of a request abandons what the request posts to this key afterwards") {
+    tally all;
+    thread_pool pool(1);
+    const request_lanes l(pool.get_executor());
+    CHECK(l.post({1, 2}, [&] {
+        (void)l.close(1);
+        CHECK(l.post(1, all.function()));
+        CHECK(l.post({1, 3}, all.function()));
+        CHECK(l.post(2, all.function()));
+    }));
+    pool.wait_idle();
+    CHECK(all.ran.load() == 1);
+    CHECK(all.is_settled());
+    CHECK(l.metrics().dropped == 2);
+    CHECK(l.active() == 0);
+}
+
 TEST_CASE("close ends the posts that wait for room with a request") {
     tally all;
     thread_pool pool(1);

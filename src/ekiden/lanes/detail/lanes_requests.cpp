@@ -258,6 +258,8 @@ void lanes_state::release_lanes(lane_request& ended, std::uint32_t run, std::uin
         for (; n != ended.claims && ended.claim(n).shard == &s; ++n) {
             const lane_claim& c = ended.claim(n);
             if (!c.is_granted) continue;
+            if (c.where->has_waiters || c.where->is_closed.load(sys::relaxed)) [[unlikely]]
+                sort_all(s); // as in end_batch()
             if (c.is_shared)
                 --c.where->readers;
             else
