@@ -186,8 +186,8 @@ public:
             state_->dispatch(key, std::forward<F>(f));
     }
     /// Calls `f()` at once if the caller is inside the lanes of all `keys`. If `f` only reads a key, it is
-    /// enough that the caller also reads this key. In all other cases, posts `f` like post(), even if the
-    /// lanes are idle, and destroys `f` if the post is refused.
+    /// enough that the caller also reads this key. In all other cases, and without a key, posts `f` like
+    /// post(), even if the lanes are idle, and destroys `f` if the post is refused.
     template <class F>
     void dispatch(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -316,9 +316,9 @@ private:
         all_.push({&key, hash, &state_.shard_of(hash), is_shared});
     }
     [[nodiscard]] bool is_inside() {
-        return std::all_of(all_.begin(), all_.end(), [this](const listed_key<Key>& k) {
-            return state_.is_inside(*k.key, false) || (k.is_shared && state_.is_inside(*k.key, true));
-        });
+        return all_.size() != 0 && std::all_of(all_.begin(), all_.end(), [this](const listed_key<Key>& k) {
+                   return state_.is_inside(*k.key, false) || (k.is_shared && state_.is_inside(*k.key, true));
+               });
     }
 
     state& state_;

@@ -130,6 +130,8 @@ struct lane_request : runnable {
     /// The number of claims that are neither granted nor abandoned.
     sys::atomic<std::uint32_t> pending;
     std::uint32_t when = 0; ///< like keyed_task::when
+    bool has_run = false;   ///< true if the function has been called, or is about to be called
+    bool is_lost = false;   ///< true if the function was not called because a lane was closed
     /// True if the function must not be called. Only a thread that has removed a claim or the request from a
     /// queue sets this member, and it must then abandon the claim, or end the request.
     sys::atomic<bool> is_canceled{false};

@@ -180,8 +180,6 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
     const bool gives_drain = keep_drain(s, std::exchange(has_drain, false));
     unlock(guard, s);
     if (gives_drain) has_drain = !passes_on(s, task_order::last);
-    bool is_run = false;
-    bool is_lost = false; // true if close() has canceled the request
     const auto end = [&] {
         // The requests that become ready are added to the list of this shard, because this thread continues
         // with this shard. So a chain of requests needs no further drain.
@@ -190,15 +188,10 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
         given.end();
         guard.lock();
         s.ready.append(ready);
-        s.run += is_run ? 1 : 0;
-        s.dropped += is_lost ? 1 : 0;
     };
     try {
-        if (!given.is_canceled.load(sys::relaxed)) {
-            is_lost = is_closed(given);
-            is_run = !is_lost;
-        }
-        if (is_run)
+        if (!given.is_canceled.load(sys::relaxed)) (is_closed(given) ? given.is_lost : given.has_run) = true;
+        if (given.has_run)
             run_within(given, 0);
         else
             given.drop();
@@ -267,9 +260,16 @@ void lanes_state::release_lanes(lane_request& ended, ready_list* requests) noexc
     for (std::uint32_t n = 0; n != ended.claims;) {
         lane_shard& s = *ended.claim(n).shard;
         lock guard(s.lock);
+        if (n
+            == 0) { // before a lane becomes idle, so that a thread that waits for this finds the right counts
+            s.run += ended.has_run ? 1U : 0U;
+            s.dropped += ended.is_lost ? 1U : 0U;
+        }
         for (; n != ended.claims && ended.claim(n).shard == &s; ++n) {
             const lane_claim& c = ended.claim(n);
             if (!c.is_granted) continue;
+            if (c.where->has_waiters || c.where->is_closed.load(sys::relaxed)) [[unlikely]]
+                sort_all(s); // as in end_batch()
             if (c.is_shared)
                 --c.where->readers;
             else
