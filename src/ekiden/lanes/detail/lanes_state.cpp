@@ -279,7 +279,7 @@ std::uint32_t lanes_state::drop(task_ring from, task_ring& to) noexcept {
     std::uint32_t lost = 0;
     while (!from.empty()) {
         task* const dropped = from.pop();
-        lost += lane_claim::cancel(*dropped) ? 1 : 0;
+        lost += lane_claim::cancel(*dropped) ? 1U : 0U;
         to.push(dropped);
     }
     return lost;
