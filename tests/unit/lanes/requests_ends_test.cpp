@@ -341,11 +341,11 @@ TEST_CASE("A stopped pool drops a long chain of requests, each once") {
     for (const std::size_t capacity : {0, 10}) {
         for (const bool runs_first : {false, true}) {
             tally all;
+            std::latch has_begun(1);
+            std::latch release(1);
             {
                 thread_pool pool(2);
                 const request_lanes l(pool.get_executor(), {.lane_capacity = capacity, .shards = 4});
-                std::latch has_begun(1);
-                std::latch release(1);
                 CHECK(l.post(0, [&] {
                     has_begun.count_down();
                     release.wait();

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <doctest/doctest.h>
+#include <functional>
 #include <latch>
 #include <numeric>
 #include <stdexcept>
@@ -446,7 +447,40 @@ TEST_CASE("Keys may be strings, also in a list in braces") {
     CHECK(order == "abc");
 }
 
+TEST_CASE("A request without a function is refused like a function with one key") {
+    thread_pool pool(1);
+    const request_lanes l(pool.get_executor());
+    const std::function<void()> none;
+    CHECK_THROWS_AS((void)l.post(1, none), std::invalid_argument);
+    CHECK_THROWS_AS((void)l.post({1, 2}, none), std::invalid_argument);
+    CHECK_THROWS_AS(l.dispatch({1, 2}, none), std::invalid_argument);
+    CHECK(l.active() == 0);
+}
+
 // ---- memory
+
+TEST_CASE("The function and the keys of a request may be aligned to more than a cache line") {
+    struct alignas(256) wide {
+        int value = 0;
+        bool operator==(const wide& other) const noexcept { return value == other.value; }
+        [[nodiscard]] bool is_aligned() const noexcept {
+            return reinterpret_cast<std::uintptr_t>(this) % alignof(wide) == 0;
+        }
+    };
+    struct hash_of_wide {
+        std::size_t operator()(const wide& k) const noexcept { return static_cast<std::size_t>(k.value); }
+    };
+    thread_pool pool(1);
+    const lanes<wide, thread_pool::executor_type, hash_of_wide> l(pool.get_executor());
+    bool is_aligned = false;
+    CHECK(l.post({wide{1}, wide{2}}, [w = wide(), &is_aligned] { is_aligned = w.is_aligned(); }));
+    pool.wait_idle();
+    CHECK(is_aligned);
+    is_aligned = false;
+    CHECK(l.post(wide{1}, [w = wide(), &is_aligned] { is_aligned = w.is_aligned(); }));
+    pool.wait_idle();
+    CHECK(is_aligned);
+}
 
 #if !defined(EKIDEN_TSAN)
 TEST_CASE("A request with up to four keys is one block of memory") {
