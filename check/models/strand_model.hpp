@@ -37,9 +37,15 @@ struct one_place : execution_context {
         }
     }
 
+    virtual void put(task* given) {
+        check::that(place.exchange(given, sys::acq_rel) == nullptr, "the drain is queued once");
+    }
+    /// Returns a task that was put here, or null.
+    virtual task* get() { return place.exchange(nullptr, sys::acquire); }
+
     /// Runs what is there. False: there was nothing.
     bool run_one() {
-        task* const found = place.exchange(nullptr, sys::acquire);
+        task* const found = get();
         if (found == nullptr) return false;
         found->run();
         return true;
@@ -59,7 +65,7 @@ struct one_place : execution_context {
                 given->abandon();
                 throw 1;
             }
-            check::that(in_->place.exchange(given, sys::acq_rel) == nullptr, "the drain is queued once");
+            in_->put(given);
             return true;
         }
         task* continue_with(task* given) const {
@@ -74,6 +80,25 @@ struct one_place : execution_context {
     private:
         one_place* in_;
     };
+};
+
+/// A context with room for the drains of two shards of lanes.
+struct two_places : one_place {
+    sys::atomic<task*> other{nullptr};
+
+    ~two_places() {
+        while (run_one()) {
+        }
+    }
+    void put(task* given) override {
+        task* expected = nullptr;
+        if (!place.compare_exchange_strong(expected, given, sys::release, sys::relaxed))
+            check::that(other.exchange(given, sys::acq_rel) == nullptr, "each drain is queued once");
+    }
+    task* get() override {
+        task* const first = one_place::get();
+        return first != nullptr ? first : other.exchange(nullptr, sys::acquire);
+    }
 };
 
 /// What the functions of a strand do.

@@ -1,0 +1,407 @@
+// lanes: requests with several keys. Their posts against each other, against posts of one key and against
+// close(), readers and writers, and a context that refuses the drains.
+#include <check/models/strand_model.hpp>
+#include <ekiden/lanes/lanes.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace {
+
+using namespace ekiden;
+using namespace ekiden_model;
+using test_lanes = lanes<int, one_place::executor>;
+
+constexpr lanes_options one_shard{.shards = 1, .delay_sampling = 0};
+constexpr lanes_options two_shards{.shards = 2, .delay_sampling = 0};
+
+// With two shards, `low` is in the first shard, and `high` in the second. So a post of both keys pushes the
+// claim of `low` first. The model lanes_requests_two_shards checks this.
+constexpr int low = 0;
+constexpr int high = 1;
+
+// In some models, load buffering is not reported, because some loads are hints. A thread that reads
+// has_several_ too early only acquires a lock. A thread that sees a push too early only keeps the drain.
+#define HINT_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 2, __VA_ARGS__)
+
+/// The function of a request, which calls a function for each key.
+template <class A, class B>
+auto both(A one, B two) {
+    return [one = std::move(one), two = std::move(two)] {
+        one();
+        two();
+    };
+}
+
+/// Runs what is left: drains that find nothing.
+void run_rest(one_place& context) {
+    while (context.run_one()) {
+    }
+}
+
+} // namespace
+
+STRAND_MODEL(lanes_requests_two_shards, .about = "the keys of these models are in two shards") {
+    two_places context;
+    account all;
+    const test_lanes l(one_place::executor{context}, two_shards);
+    (void)l.post({high, low}, all.note(0));
+    check::that(context.place.load(sys::relaxed) != nullptr && context.other.load(sys::relaxed) != nullptr,
+                "each shard has its drain in the context");
+    check::that(context.place.load(sys::relaxed) < context.other.load(sys::relaxed),
+                "the drain of the first shard was given first");
+    (void)context.run_one();
+    check::that(all.ran.empty(), "the request waits for its second key");
+    all.run_until(context, 1);
+    check::that(all.ran.size() == 1 && l.active() == 0, "it ran");
+}
+
+STRAND_MODEL(lanes_request_against_end,
+             .about = "a request is posted while its predecessor ends, then the lanes are destroyed",
+             .preemptions = 2) {
+    two_places context;
+    account all;
+    auto l = std::make_unique<test_lanes>(one_place::executor{context}, two_shards);
+    (void)l->post(low, all.note(0));
+    sys::thread runner([&] { all.run_until(context, 2); });
+    (void)l->post({low, high}, all.note(1));
+    l.reset();
+    runner.join();
+    check::that(all.ran.size() == 2 && all.in_order(0, 1), "each ran once, in order");
+}
+
+STRAND_MODEL(lanes_request_granted_by_two,
+             .about = "[LR1] two threads grant the claims of a request, which sees what both have done",
+             .preemptions = 2) {
+    two_places context;
+    account first;
+    account second;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        (void)l.post(low, first.note(0));
+        (void)l.post(high, second.note(0));
+        (void)l.post({low, high}, both(first.note(1), second.note(1)));
+        sys::thread runner([&] { (void)context.run_one(); });
+        first.run_until(context, 2);
+        runner.join();
+        second.run_until(context, 2);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(first.in_order(0, 1) && second.in_order(0, 1), "each ran once, in order");
+}
+
+STRAND_MODEL(lanes_requests_cross, .about = "two threads post requests with the same keys",
+             .preemptions = 2) {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] { (void)l.post({low, high}, all.note(0)); });
+        (void)l.post({high, low}, all.note(1));
+        all.run_until(context, 2);
+        poster.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(all.ran.size() == 2, "each ran once");
+}
+
+HINT_MODEL(lanes_request_against_posts,
+           .about = "[LO1] a thread posts for two keys in turn, while another posts a request",
+           .preemptions = 2) {
+    two_places context;
+    account first;
+    account second;
+    const bool is_forward = check::choose(2) == 0;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] {
+            (void)l.post(is_forward ? low : high, first.note(0));
+            (void)l.post(is_forward ? high : low, second.note(0));
+        });
+        (void)l.post({low, high}, both(first.note(1), second.note(1)));
+        poster.join();
+        first.run_until(context, 2);
+        second.run_until(context, 2);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(!(second.in_order(0, 1) && first.in_order(1, 0)), "the posts have one order");
+}
+
+HINT_MODEL(lanes_request_against_posts_and_drain, .about = "[LO1] as before, while the lanes run",
+           .preemptions = 1) {
+    two_places context;
+    account first;
+    account second;
+    const bool is_forward = check::choose(2) == 0;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] {
+            (void)l.post(is_forward ? low : high, first.note(0));
+            (void)l.post(is_forward ? high : low, second.note(0));
+        });
+        sys::thread runner([&] { first.run_until(context, 2); });
+        (void)l.post({low, high}, both(first.note(1), second.note(1)));
+        poster.join();
+        runner.join();
+        second.run_until(context, 2);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(!(second.in_order(0, 1) && first.in_order(1, 0)), "the posts have one order");
+}
+
+HINT_MODEL(
+    lanes_request_against_posts_of_two,
+    .about = "[LO1] one thread posts for a key, then another for a second key, and one posts a request",
+    .preemptions = 1) {
+    two_places context;
+    account first;
+    account second;
+    const bool is_forward = check::choose(2) == 0;
+    sys::atomic<bool> is_posted{false};
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread one([&] {
+            (void)l.post(is_forward ? low : high, first.note(0));
+            is_posted.store(true, sys::release);
+        });
+        sys::thread two([&] {
+            while (!is_posted.load(sys::acquire)) sys::yield();
+            (void)l.post(is_forward ? high : low, second.note(0));
+        });
+        (void)l.post({low, high}, both(first.note(1), second.note(1)));
+        one.join();
+        two.join();
+        first.run_until(context, 2);
+        second.run_until(context, 2);
+    }
+    check::that(!(second.in_order(0, 1) && first.in_order(1, 0)), "the posts have one order");
+}
+
+HINT_MODEL(lanes_requests_against_posts,
+           .about = "[LO1] a thread posts for two keys in turn, while two threads post requests",
+           .preemptions = 1) {
+    two_places context;
+    account first;
+    account second;
+    const bool is_forward = check::choose(2) == 0;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] {
+            (void)l.post(is_forward ? low : high, first.note(0));
+            (void)l.post(is_forward ? high : low, second.note(0));
+        });
+        sys::thread other([&] { (void)l.post({low, high}, both(first.note(2), second.note(2))); });
+        (void)l.post({low, high}, both(first.note(1), second.note(1)));
+        poster.join();
+        other.join();
+        first.run_until(context, 3);
+        second.run_until(context, 3);
+    }
+    for (int request = 1; request != 3; ++request) {
+        check::that(!(second.in_order(0, request) && first.in_order(request, 0)), "the posts have one order");
+    }
+}
+
+HINT_MODEL(lanes_request_against_dispatch,
+           .about = "[LO1] a thread posts for a key and dispatches for another, while a request is posted",
+           .preemptions = 1) {
+    two_places context;
+    context.is_inside = true;
+    account first;
+    account second;
+    const bool is_forward = check::choose(2) == 0;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] {
+            (void)l.post(is_forward ? low : high, first.note(0));
+            l.dispatch(is_forward ? high : low, second.note(0));
+        });
+        (void)l.post({low, high}, both(first.note(1), second.note(1)));
+        first.run_until(context, 2);
+        second.run_until(context, 2);
+        poster.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(!(second.in_order(0, 1) && first.in_order(1, 0)), "the posts have one order");
+}
+
+STRAND_MODEL(lanes_readers, .about = "two readers run at the same time, then the writer sees both",
+             .preemptions = 1) {
+    one_place context;
+    account all;
+    sys::cell<int> value{0};
+    sys::cell<int> seen[2]{sys::cell<int>(0), sys::cell<int>(0)};
+    sys::atomic<int> reading{0};
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        for (int n = 0; n != 2; ++n) {
+            (void)l.post(l.keys().read(1), [&, n, place = account::ticket(all)] {
+                reading.fetch_add(1, sys::relaxed);
+                while (reading.load(sys::relaxed) != 2) sys::yield(); // the other one runs meanwhile
+                seen[n].write(value.read() + 1);
+            });
+        }
+        (void)l.post(1, [&, place = account::ticket(all)] {
+            check::that(seen[0].read() + seen[1].read() == 2, "both have read");
+            value.write(1);
+        });
+        sys::thread runner([&] { all.run_until(context, 3); });
+        all.run_until(context, 3);
+        runner.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the entry has gone");
+    }
+}
+
+HINT_MODEL(lanes_readers_against_writer, .about = "a writer is posted while readers end", .preemptions = 1) {
+    one_place context;
+    account all;
+    sys::cell<int> value{0};
+    int ran = 0;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        const auto read = [&](int expected) {
+            (void)l.post(l.keys().read(1), [&, expected, place = account::ticket(all)] {
+                check::that(value.read() == expected, "a reader runs in its turn");
+                ++ran;
+            });
+        };
+        read(0);
+        read(0);
+        sys::thread runner([&] { all.run_until(context, 4); });
+        (void)l.post(1, [&, place = account::ticket(all)] {
+            check::that(ran == 2, "all earlier readers have run");
+            value.write(1);
+            ++ran;
+        });
+        read(1);
+        all.run_until(context, 4);
+        runner.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the entry has gone");
+    }
+    check::that(ran == 4, "each ran once");
+}
+
+STRAND_MODEL(lanes_close_against_request,
+             .about = "a key of a request is closed while the request waits for its other key",
+             .preemptions = 2) {
+    two_places context;
+    account all;
+    sys::atomic<bool> is_closed{false};
+    bool closed_before = false;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        (void)l.post(low, [&, note = all.note(0)] {
+            note();
+            closed_before = is_closed.load(sys::acquire);
+        });
+        (void)l.post({low, high}, all.note(1));
+        sys::thread runner([&] { all.run_until(context, 2); });
+        (void)l.close(high);
+        is_closed.store(true, sys::release);
+        all.run_until(context, 2);
+        runner.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the entries have gone");
+        check::that(all.ran.size() == 1 || !closed_before, "a request that is closed early does not run");
+        const auto counts = l.metrics();
+        check::that(counts.posted == 2 && counts.run == all.ran.size() && counts.run + counts.dropped == 2,
+                    "each is counted once");
+        (void)l.post({low, high}, all.note(2));
+        all.run_until(context, 3);
+    }
+    check::that(all.gone.load(sys::acquire) == 3 && all.ran.back() == 2, "the lanes are as they were");
+}
+
+STRAND_MODEL(lanes_request_abandoned,
+             .about = "the context closes while requests are posted, and one of them holds a key",
+             .preemptions = 2) {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        int accepted = 0;
+        sys::thread poster([&] {
+            accepted += l.post({low, high}, all.note(0));
+            accepted += l.post(high, all.note(1));
+        });
+        context.is_closed.store(true, sys::relaxed);
+        while (task* const left = context.get()) left->abandon();
+        poster.join();
+        while (task* const left = context.get()) left->abandon();
+        check::that(all.gone.load(sys::acquire) == 2 && all.ran.empty(), "each was abandoned, once");
+        check::that(l.active() == 0, "the entries have gone");
+        context.is_closed.store(false, sys::relaxed);
+        check::that(l.post({low, high}, all.note(2)), "the lanes are as they were");
+        all.run_until(context, 3);
+    }
+    check::that(all.ran.size() == 1, "the last one ran");
+}
+
+STRAND_MODEL(lanes_request_full, .about = "a request waits for room in one of its lanes", .preemptions = 1,
+             .spurious = 0) {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(
+            one_place::executor{context},
+            {.lane_capacity = 1, .policy = when_full::block, .shards = 2, .delay_sampling = 0});
+        sys::thread runner([&] { all.run_until(context, 3); });
+        check::that(l.post(high, all.note(0)), "it comes in");
+        check::that(l.post({low, high}, all.note(1)), "it comes in");
+        check::that(l.post(high, all.note(2)), "it comes in");
+        runner.join();
+    }
+    check::that(all.ran.size() == 3 && all.in_order(0, 1) && all.in_order(1, 2), "in order");
+}
+
+STRAND_MODEL(lanes_request_turned_away,
+             .about = "a request finds one of its lanes full and the other closed: it waits for nothing",
+             .preemptions = 1, .spurious = 0) {
+    two_places context;
+    account all;
+    sys::atomic<int> step{0};
+    {
+        const test_lanes l(
+            one_place::executor{context},
+            {.lane_capacity = 1, .policy = when_full::block, .shards = 2, .delay_sampling = 0});
+        check::that(l.post(high,
+                           [&, note = all.note(0)] {
+                               note();
+                               (void)l.close(high);
+                               step.store(1, sys::release);
+                               while (step.load(sys::acquire) != 2) sys::yield();
+                           }),
+                    "it comes in");
+        sys::thread runner([&] { all.run_until(context, 1); });
+        while (step.load(sys::acquire) != 1) sys::yield();
+        check::that(l.post(low, all.note(1)), "it comes in");
+        check::that(!l.post({low, high}, all.note(2)), "a lane is closed");
+        step.store(2, sys::release);
+        runner.join();
+        all.run_until(context, 3);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(all.ran.size() == 2, "the others ran");
+}
+
+STRAND_MODEL(lanes_close_in_request, .about = "a request closes one of its lanes, and posts to this lane") {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        (void)l.post({low, high}, [&, note = all.note(0)] {
+            note();
+            (void)l.close(high);
+            (void)l.post(high, all.note(1));
+        });
+        all.run_until(context, 2);
+        run_rest(context);
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(all.ran.size() == 1, "the lane is closed until the request ends");
+}
