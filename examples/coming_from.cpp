@@ -4,6 +4,7 @@
 #include <ekiden/execution.hpp>
 #include <ekiden/fork.hpp>
 #include <ekiden/future.hpp>
+#include <ekiden/lanes.hpp>
 #include <ekiden/pool.hpp>
 #include <ekiden/sync.hpp>
 
@@ -103,6 +104,17 @@ int from_go(ekiden::thread_pool& pool) {
     return ekiden::sync_wait(pool.get_executor(), add_up(channel));
 }
 
+bool from_dependencies(ekiden::thread_pool& pool) {
+    int a = 0;
+    int b = 0;
+    const ekiden::lanes<int*> lanes(pool.get_executor());
+    (void)lanes.post(&a, [&a] { a = 20; });
+    (void)lanes.post(lanes.keys().read(&a).write(&b), [&a, &b] { b = a + 1; });
+    (void)lanes.post({&a, &b}, [&a, &b] { std::swap(a, b); });
+    pool.wait_idle();
+    return a == 21 && b == 20;
+}
+
 } // namespace
 
 int main() {
@@ -113,10 +125,11 @@ int main() {
     const int cooked = from_too_many_cooks(pool);
     const int spawned = from_tokio(pool);
     const int channelled = from_go(pool);
+    const bool is_ordered = from_dependencies(pool);
     std::cout << sum << ' ' << order << ' ' << squares << ' ' << cooked << ' ' << spawned << ' ' << channelled
-              << '\n';
+              << ' ' << is_ordered << '\n';
     return sum == 10'000 && order == "abacd" && squares == 43 && cooked == 12 && spawned == 42
-                   && channelled == 5'050
+                   && channelled == 5'050 && is_ordered
                ? EXIT_SUCCESS
                : EXIT_FAILURE;
 }

@@ -73,7 +73,7 @@ STRAND_MODEL(lanes_request_against_end,
 }
 
 STRAND_MODEL(lanes_request_granted_by_two,
-             .about = "[LR1] two threads grant the claims of a request, which sees what both have done",
+             .about = "[LN3] two threads grant the claims of a request, which sees what both have done",
              .preemptions = 2) {
     two_places context;
     account first;
@@ -109,7 +109,7 @@ STRAND_MODEL(lanes_requests_cross, .about = "two threads post requests with the 
 }
 
 HINT_MODEL(lanes_request_against_posts,
-           .about = "[LO1] a thread posts for two keys in turn, while another posts a request",
+           .about = "[LN2] a thread posts for two keys in turn, while another posts a request",
            .preemptions = 2) {
     two_places context;
     account first;
@@ -130,7 +130,7 @@ HINT_MODEL(lanes_request_against_posts,
     check::that(!(second.in_order(0, 1) && first.in_order(1, 0)), "the posts have one order");
 }
 
-HINT_MODEL(lanes_request_against_posts_and_drain, .about = "[LO1] as before, while the lanes run",
+HINT_MODEL(lanes_request_against_posts_and_drain, .about = "[LN2] as before, while the lanes run",
            .preemptions = 1) {
     two_places context;
     account first;
@@ -154,7 +154,7 @@ HINT_MODEL(lanes_request_against_posts_and_drain, .about = "[LO1] as before, whi
 
 HINT_MODEL(
     lanes_request_against_posts_of_two,
-    .about = "[LO1] one thread posts for a key, then another for a second key, and one posts a request",
+    .about = "[LN2] one thread posts for a key, then another for a second key, and one posts a request",
     .preemptions = 1) {
     two_places context;
     account first;
@@ -181,7 +181,7 @@ HINT_MODEL(
 }
 
 HINT_MODEL(lanes_requests_against_posts,
-           .about = "[LO1] a thread posts for two keys in turn, while two threads post requests",
+           .about = "[LN2] a thread posts for two keys in turn, while two threads post requests",
            .preemptions = 1) {
     two_places context;
     account first;
@@ -206,7 +206,7 @@ HINT_MODEL(lanes_requests_against_posts,
 }
 
 HINT_MODEL(lanes_request_against_dispatch,
-           .about = "[LO1] a thread posts for a key and dispatches for another, while a request is posted",
+           .about = "[LN2] a thread posts for a key and dispatches for another, while a request is posted",
            .preemptions = 1) {
     two_places context;
     context.is_inside = true;

@@ -19,14 +19,20 @@ struct entry {
 };
 constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
 constexpr entry table[] = {
-    {"add", 3, 3, verb::add},     {"work", 3, 3, verb::work}, {"get", 2, 2, verb::get},
-    {"reset", 2, 2, verb::reset}, {"ping", 1, 2, verb::text}, {"config", 2, 3, verb::text},
-    {"info", 1, any, verb::info}, {"quit", 1, 1, verb::quit}, {"command", 1, any, verb::text}};
+    {"add", 3, 3, verb::add},     {"work", 3, 3, verb::work},   {"get", 2, 2, verb::get},
+    {"reset", 2, 2, verb::reset}, {"ping", 1, 2, verb::text},   {"config", 2, 3, verb::text},
+    {"info", 1, any, verb::info}, {"quit", 1, 1, verb::quit},   {"command", 1, any, verb::text},
+    {"mset", 3, any, verb::mset}, {"mget", 2, any, verb::mget}, {"transfer", 4, 4, verb::transfer}};
 
 std::string lower(std::string_view word) {
     std::string small(word.substr(0, 32)); // no name is longer than this
     for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     return small;
+}
+
+bool read(std::string_view digits, std::int64_t& n) {
+    const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+    return wrong == std::errc() && end == digits.data() + digits.size();
 }
 
 /// Answers the parameters that redis-cli and redis-benchmark request.
@@ -46,6 +52,33 @@ std::string config(std::string_view wanted, const options& chosen) {
     return reply + found;
 }
 
+constexpr std::string_view not_an_integer = "value is not an integer or out of range";
+constexpr std::string_view too_long_a_key = "too long a key";
+
+/// Interprets the arguments of a request with several keys. Each key of MSET is listed once, with its last
+/// total.
+command interpret_several(command asked, std::span<const std::string_view> words, const options& chosen) {
+    const bool sets = asked.what == verb::mset;
+    if (sets && words.size() % 2 != 0) return refusal("wrong number of arguments for 'mset' command");
+    if (asked.what == verb::transfer) {
+        if (!read(words[2], asked.n)) return refusal(not_an_integer);
+        if (words[0] == words[1]) return refusal("TRANSFER takes two different keys");
+        words = words.first(2);
+    }
+    for (std::size_t i = 0; i != words.size(); i += sets ? 2 : 1) {
+        key_and_total next{words[i]};
+        if (next.key.size() > chosen.limit.key) return refusal(too_long_a_key);
+        if (sets && !read(words[i + 1], next.total)) return refusal(not_an_integer);
+        const auto same = std::find_if(asked.several.begin(), asked.several.end(),
+                                       [&](const key_and_total& k) { return sets && k.key == next.key; });
+        if (same == asked.several.end())
+            asked.several.push_back(next);
+        else
+            same->total = next.total;
+    }
+    return asked;
+}
+
 } // namespace
 
 command refusal(std::string_view why) {
@@ -63,14 +96,13 @@ command interpret(std::span<const std::string_view> words, const options& chosen
         return refusal("wrong number of arguments for '" + name + "' command");
     command asked{.what = known->what};
     if (is_about_key(asked.what)) {
-        if (words[1].size() > chosen.limit.key) return refusal("too long a key");
+        if (words[1].size() > chosen.limit.key) return refusal(too_long_a_key);
         asked.key = words[1];
-        const std::string_view digits = words.size() == 3 ? words[2] : "0";
-        const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), asked.n);
-        if (wrong != std::errc() || end != digits.data() + digits.size())
-            return refusal("value is not an integer or out of range");
+        if (words.size() == 3 && !read(words[2], asked.n)) return refusal(not_an_integer);
         if (asked.what == verb::work && (asked.n < 0 || asked.n > chosen.limit.work))
             return refusal("WORK takes 0 to " + std::to_string(chosen.limit.work) + " draws");
+    } else if (has_several_keys(asked.what)) {
+        return interpret_several(std::move(asked), words.subspan(1), chosen);
     } else if (name == "config") {
         if (lower(words[1]) != "get" || words.size() != 3) return refusal("CONFIG knows only GET name");
         asked.text = config(lower(words[2]), chosen);

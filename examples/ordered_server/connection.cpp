@@ -5,6 +5,8 @@ namespace ordered {
 
 using clock = ekiden::steady_timer; // virtual time in a simulation
 
+static constexpr const char* too_many_keys = "too many keys";
+
 connection::connection(server& of)
     : server_(of), parser_(of.chosen().limit), timer_(of.network()), progress_(clock::now()),
       begun_(progress_) {}
@@ -23,11 +25,11 @@ void connection::proceed() {
 bool connection::has_room() const {
     const limits& limit = server_.chosen().limit;
     return unplaced_ == nullptr && requests_.size() < limit.pipeline
-           && text_bytes_ + output_.size() + sending_.size() < limit.output;
+           && request_bytes_ + output_.size() + sending_.size() < limit.output;
 }
 
 void connection::take_requests() {
-    if (has_turn_ && place(*unplaced_)) unplaced_ = nullptr;
+    if (turn_ != nullptr && place(*unplaced_)) unplaced_ = nullptr;
     while (has_room() && !input_.empty()) {
         const request_parser::result found = parser_.parse(input_);
         if (found == request_parser::result::need_more) return;
@@ -52,15 +54,25 @@ void connection::handle(command asked) {
             return;
         }
         if (adds)
-            asked = refusal("too many keys");
+            asked = refusal(too_many_keys);
         else if (asked.what == verb::get)
             encoding::null(asked.text);
         else
             encoding::simple(asked.text, "OK");
+    } else if (has_several_keys(asked.what)) {
+        const bool adds = asked.what != verb::mget;
+        if (!adds || server_.keys().has_room_for(asked.several)) {
+            for (const key_and_total& k : asked.several)
+                r.several.push_back({server_.keys().find(k.key, adds), k.total});
+            request_bytes_ += r.bytes();
+            if (!place(r)) unplaced_ = &r;
+            return;
+        }
+        asked = refusal(too_many_keys);
     }
     r.text = asked.what == verb::info ? server_.info() : std::move(asked.text);
     r.is_done = true;
-    text_bytes_ += r.text.size();
+    request_bytes_ += r.bytes();
     if (asked.what == verb::quit) refuse_more();
 }
 
@@ -70,29 +82,40 @@ void connection::refuse_more() {
     input_ = {};
 }
 
-/// Runs a request, or hands it over. Returns false if its lane is full. This connection then waits for its
-/// turn. Connections get turns in the order in which they began to wait, one for each request of the key that
-/// is finished.
+/// Runs a request, or hands it over. Returns false if a lane is full. This connection then waits for its turn
+/// in the list of one account. Connections get turns in the order in which they began to wait, one for each
+/// request of the key that is finished.
 bool connection::place(request& r) {
-    account& of = *r.of;
-    const bool is_next = std::exchange(has_turn_, false);
-    if (of.waiting.empty() || is_next) {
-        // A small request is not worth a hand-over to another thread, if its key has no other request.
-        if (of.under_way == 0 && of.waiting.empty() && is_small(r)) {
+    account* const turn = std::exchange(turn_, nullptr);
+    account* busiest = nullptr; // has a full lane, or another connection waits for it
+    account* awaited = nullptr;
+    r.for_each_account([&](account& a) {
+        if (busiest == nullptr || a.under_way > busiest->under_way) busiest = &a;
+        if (!a.waiting.empty()) awaited = &a;
+    });
+    if (awaited == nullptr || turn != nullptr) {
+        // A small request is not worth a hand-over to another thread, if its keys have no other request.
+        const bool is_free = awaited == nullptr && (busiest == nullptr || busiest->under_way == 0);
+        if (is_free && is_small(r)) {
+            placed(r);
             r.run();
             r.is_done = true;
             ++server_.count().on_the_spot;
             return true;
         }
         if (server_.work().take(r)) {
-            ++of.under_way;
+            placed(r);
+            r.for_each_account([](account& a) { ++a.under_way; });
             ++under_way_;
             ++server_.count().under_way;
             return true;
         }
+        awaited = busiest;
     }
     ++server_.count().waits_for_room;
-    of.waiting.insert(is_next ? of.waiting.begin() : of.waiting.end(), weak_from_this());
+    awaited->waiting.insert(turn != nullptr ? awaited->waiting.begin() : awaited->waiting.end(),
+                            weak_from_this());
+    if (turn != nullptr && turn != awaited) server_.pass_on_turn(*turn);
     return false;
 }
 
@@ -113,7 +136,7 @@ void connection::send() {
     while (!requests_.empty() && requests_.front().is_done
            && output_.size() < server_.chosen().limit.output) {
         request& oldest = requests_.front();
-        text_bytes_ -= oldest.text.size();
+        request_bytes_ -= oldest.bytes();
         oldest.encode(output_);
         ++server_.count().replies;
         requests_.pop_front();

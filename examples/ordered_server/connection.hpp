@@ -29,8 +29,8 @@ public:
     void proceed();
     /// A request of this connection has been run. proceed() follows, once for several requests.
     void came_back(request& r);
-    /// This connection may ask its lane for room now. proceed() follows.
-    void has_turn() { has_turn_ = true; }
+    /// This connection may ask for room now: its turn comes from the waiting list of `of`. proceed() follows.
+    void has_turn(account& of) { turn_ = &of; }
     /// Accepts no more requests, and ends after all accepted ones have been answered.
     void finish();
     /// Ends now. Requests that are under way come back later. The client gets no reply.
@@ -57,6 +57,8 @@ private:
     virtual void end_output() = 0;
     /// Closes the connection. Pending reads and writes complete with an error, or never.
     virtual void close() = 0;
+    /// Tells a test that a request has its place in the order of its keys.
+    virtual void placed(const request& /*r*/) {}
 
     using time_point = std::chrono::steady_clock::time_point;
     enum class phase {
@@ -90,11 +92,11 @@ private:
     bool is_receiving_ = false;
     bool has_client_ended_ = false;
 
-    std::deque<request> requests_; // in order of arrival; answered requests are removed
-    request* unplaced_ = nullptr;  // the last request, if there is no room in its lane
-    bool has_turn_ = false;        // to ask for room again
-    std::size_t under_way_ = 0;    // number of requests that were handed over and are not back
-    std::size_t text_bytes_ = 0;   // bytes of the replies that are texts
+    std::deque<request> requests_;  // in order of arrival; answered requests are removed
+    request* unplaced_ = nullptr;   // the last request, if there is no room in its lane
+    account* turn_ = nullptr;       // the account that lets it ask for room again
+    std::size_t under_way_ = 0;     // number of requests that were handed over and are not back
+    std::size_t request_bytes_ = 0; // bytes that the requests hold, see request::bytes()
 
     std::string output_;   // replies that are waiting
     std::string sending_;  // replies that the system is sending

@@ -39,6 +39,7 @@ public:
 
     bool take(request& r) override {
         const auto work = [this, &r] { run(r); };
+        if (has_several_keys(r.what)) return take_several(r, work);
         return log_ ? lanes_.post(r.of, log_->wrap(r.of->key, work)) : lanes_.post(r.of, work);
     }
 
@@ -57,6 +58,19 @@ public:
     }
 
 private:
+    /// Requests that only read their keys run at the same time.
+    template <class F>
+    bool take_several(request& r, F work) {
+        std::vector<account*> keys;
+        r.for_each_account([&](account& a) { keys.push_back(&a); });
+        const auto post = [&](auto f) {
+            return lanes_.post(
+                r.what == verb::mget ? lanes_.keys().read_all(keys) : lanes_.keys().write_all(keys), f);
+        };
+        // A trace has one key for each request, so the log records the first one.
+        return log_ && !keys.empty() ? post(log_->wrap(keys[0]->key, work)) : post(work);
+    }
+
     struct hash { // a hash of the address would differ between runs of a simulation
         std::size_t operator()(const account* of) const { return of->index; }
     };

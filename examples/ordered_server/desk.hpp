@@ -1,4 +1,5 @@
-/// Runs requests: one at a time and in order for each key, in parallel for different keys.
+/// Runs requests in the order of each key. Requests that share no key run in parallel, and so do requests
+/// that only read.
 #pragma once
 
 #include <ordered_server/request.hpp>
@@ -44,8 +45,9 @@ public:
     desk(const desk&) = delete;
     desk& operator=(const desk&) = delete;
 
-    /// Accepts a request. Runs it after the earlier requests of its key, and returns it through the way back.
-    /// Returns false if there is no room for this key now. Called on the network.
+    /// Accepts a request. Runs it after the earlier requests of its keys, and returns it through the way
+    /// back. Returns false if there is no room for one of its keys now. Called on the network. The lab sends
+    /// only requests with one key, and its desks accept no others.
     virtual bool take(request& r) = 0;
     virtual void add_to(ekiden::prometheus_page& /*page*/) const {}
 

@@ -32,9 +32,9 @@ ordered::options read_options(const std::vector<std::string>& words, std::string
         };
         if (!is("--address", chosen.address) && !is("--port", chosen.port)
             && !is("--metrics-port", chosen.metrics_port) && !is("--threads", chosen.threads)
-            && !is("--record", record))
-            throw std::invalid_argument(
-                "options: --address A, --port N, --metrics-port N, --threads N, --record FILE");
+            && !is("--work-on-the-spot", chosen.limit.work_on_the_spot) && !is("--record", record))
+            throw std::invalid_argument("options: --address A, --port N, --metrics-port N, --threads N, "
+                                        "--work-on-the-spot N, --record FILE");
     }
     return chosen;
 }

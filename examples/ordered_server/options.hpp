@@ -12,7 +12,7 @@
 namespace ordered {
 
 struct limits {
-    std::size_t words = 32;          ///< words of one request; arrays cannot be nested
+    std::size_t words = 256;         ///< words of one request; arrays cannot be nested
     std::size_t frame = 64 * 1024;   ///< total bytes of the words of one request
     std::size_t pipeline = 1024;     ///< requests of one connection that wait for replies
     std::size_t output = 256 * 1024; ///< bytes of replies that wait; above this, the client is not read

@@ -15,6 +15,12 @@ std::int64_t draw(std::int64_t n) {
     return sum;
 }
 
+void pair(std::string& to, std::int64_t number, std::int64_t total) {
+    encoding::array(to, 2);
+    encoding::integer(to, number);
+    encoding::integer(to, total);
+}
+
 } // namespace
 
 account* ledger::find(std::string_view key, bool may_add) {
@@ -26,7 +32,14 @@ account* ledger::find(std::string_view key, bool may_add) {
     return accounts_.emplace(name, std::move(fresh)).first->second.get();
 }
 
+bool ledger::has_room_for(std::span<const key_and_total> keys) {
+    std::size_t unknown = 0;
+    for (const key_and_total& k : keys) unknown += find(k.key, false) == nullptr ? 1U : 0U;
+    return unknown <= most_ - accounts_.size();
+}
+
 void request::run() noexcept {
+    if (has_several_keys(what)) return run_several();
     if (what == verb::reset) {
         of->number = of->total = 0;
     } else if (what != verb::get) {
@@ -42,17 +55,45 @@ void request::run() noexcept {
     total = of->total;
 }
 
+void request::run_several() noexcept {
+    if (what == verb::transfer) {
+        account& from = *several[0].of;
+        account& to = *several[1].of;
+        std::int64_t less = 0;
+        std::int64_t more = 0;
+        is_overflow =
+            __builtin_sub_overflow(from.total, n, &less) || __builtin_add_overflow(to.total, n, &more);
+        if (is_overflow) return;
+        from.total = less;
+        to.total = more;
+        ++from.number;
+        ++to.number;
+    } else if (what == verb::mset) {
+        for (const part& p : several) {
+            p.of->total = p.total;
+            ++p.of->number;
+        }
+    } else {
+        for (part& p : several) {
+            if (p.of == nullptr) continue;
+            p.total = p.of->total;
+            p.number = p.of->number;
+        }
+    }
+}
+
 void request::encode(std::string& to) const {
-    if (of == nullptr) {
+    if (of == nullptr && several.empty()) {
         to += text;
     } else if (is_overflow) {
         encoding::error(to, "the total would overflow");
-    } else if (what == verb::reset) {
+    } else if (what == verb::reset || what == verb::mset || what == verb::transfer) {
         encoding::simple(to, "OK");
+    } else if (what == verb::mget) {
+        encoding::array(to, several.size());
+        for (const part& p : several) p.of != nullptr ? pair(to, p.number, p.total) : encoding::null(to);
     } else {
-        encoding::array(to, 2);
-        encoding::integer(to, number);
-        encoding::integer(to, total);
+        pair(to, number, total);
     }
 }
 

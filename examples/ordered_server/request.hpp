@@ -1,4 +1,4 @@
-/// A request from its arrival to its reply, and the account of its key.
+/// A request from its arrival to its reply, and the accounts of its keys.
 #pragma once
 
 #include <ordered_server/command.hpp>
@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 namespace ordered {
 
@@ -34,6 +35,8 @@ public:
     /// Returns null if the key is unknown and cannot be added: `may_add` is false, or there are too many
     /// keys.
     [[nodiscard]] account* find(std::string_view key, bool may_add);
+    /// Returns whether all keys can be added. A key that is listed twice needs room twice.
+    [[nodiscard]] bool has_room_for(std::span<const key_and_total> keys);
     [[nodiscard]] std::size_t size() const { return accounts_.size(); }
 
 private:
@@ -46,18 +49,36 @@ struct request_link {
     request_link* next = nullptr;
 };
 
+/// One of several keys of a request.
+struct part {
+    account* of;             ///< null if the key is unknown
+    std::int64_t total;      ///< MSET: the new total. MGET: the reply
+    std::int64_t number = 0; ///< MGET: the reply
+};
+
 /// Lies in its connection from its arrival to its reply. The thread that runs it refers to it meanwhile.
 struct request : request_link {
     request(connection& came_by, verb asked, std::int64_t number_asked)
         : owner(came_by), what(asked), n(number_asked) {}
 
-    /// Runs the request. Only one thread at a time for each key.
+    /// Runs the request. Only one thread at a time for each key, or several threads that run MGET.
     void run() noexcept;
     /// Appends the reply to `to`.
     void encode(std::string& to) const;
+    /// Returns the memory that the request uses because of its arguments or its reply, in bytes.
+    [[nodiscard]] std::size_t bytes() const { return text.size() + several.size() * sizeof(part); }
+    /// Calls `use` with each account of the request.
+    template <class F>
+    void for_each_account(F use) {
+        if (of != nullptr) use(*of);
+        for (const part& p : several) {
+            if (p.of != nullptr) use(*p.of);
+        }
+    }
 
     connection& owner;
-    account* of = nullptr;
+    account* of = nullptr;     // the account of the only key
+    std::vector<part> several; // or the parts of several keys
     const verb what;
     bool is_done = false; // used by the network thread: whether the reply can be sent
     bool is_overflow = false;
@@ -65,6 +86,9 @@ struct request : request_link {
     std::int64_t number = 0; // the reply, unless it is `text`
     std::int64_t total = 0;
     std::string text;
+
+private:
+    void run_several() noexcept;
 };
 
 } // namespace ordered

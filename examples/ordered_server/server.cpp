@@ -26,23 +26,36 @@ bool server::arrived(request* first) {
     while (first != nullptr) {
         request& r = *first; // destroyed together with its connection after came_back()
         first = static_cast<request*>(r.next);
-        account& of = *r.of;
         connection& owner = r.owner;
         list(owner.shared_from_this());
-        owner.came_back(r);
-        --of.under_way;
         --count_.under_way;
-        for (bool is_given = false; !is_given && !of.waiting.empty(); of.waiting.pop_front()) {
-            auto next = of.waiting.front().lock();
-            is_given = next && !next->is_closed();
-            if (!is_given) continue;
-            next->has_turn();
-            list(std::move(next));
-        }
+        r.for_each_account([&](account& of) {
+            --of.under_way;
+            if (auto next = give_turn(of)) list(std::move(next));
+        });
+        owner.came_back(r);
     }
     for (const auto& one : concerned) one->is_listed = false;
     for (const auto& one : concerned) one->proceed();
     return count_.under_way > chosen_.limit.under_way;
+}
+
+/// Lets the first connection that waits for an account ask for room. Returns null if no connection waits.
+std::shared_ptr<connection> server::give_turn(account& of) {
+    while (!of.waiting.empty()) {
+        auto next = of.waiting.front().lock();
+        of.waiting.pop_front();
+        if (!next || next->is_closed()) continue;
+        next->has_turn(of);
+        return next;
+    }
+    return nullptr;
+}
+
+void server::pass_on_turn(account& of) {
+    network_.post([&of] {
+        if (const auto next = give_turn(of)) next->proceed();
+    });
 }
 
 // ---- shutdown

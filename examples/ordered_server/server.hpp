@@ -40,9 +40,12 @@ public:
     [[nodiscard]] desk& work() { return *desk_; }
     [[nodiscard]] std::string info() const;
     void forget(connection& closed);
+    /// Gives the turn of a connection that now waits for another account to the next connection.
+    void pass_on_turn(account& of);
 
 private:
     bool arrived(request* first);
+    static std::shared_ptr<connection> give_turn(account& of);
     void end_now();
     void end_if_empty();
 

@@ -41,7 +41,9 @@ void take(const request_parser& parser, outcome& into) {
     const command asked = interpret(parser.words(), chosen);
     expect(asked.what != verb::error
            || (asked.text.starts_with("-ERR ") && asked.text.find('\n') + 1 == asked.text.size()));
-    expect(is_about_key(asked.what) == asked.text.empty() || asked.what == verb::info);
+    const bool has_keys = is_about_key(asked.what) || has_several_keys(asked.what);
+    expect(has_keys == asked.text.empty() || asked.what == verb::info);
+    expect(has_several_keys(asked.what) != asked.several.empty());
 }
 
 /// Parses a piece of `first` bytes, then pieces of 1, 2, 3 ... to 5 bytes, repeatedly.

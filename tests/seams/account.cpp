@@ -17,7 +17,8 @@ thread_local thread_state here;
 
 /// Returns whether functions at the record's place must begin in the order of their posts.
 bool is_in_order(const record& r) {
-    return r.place->is_serial() && (r.how == kind::post || r.how == kind::defer) && !r.is_at_thread_end;
+    const bool is_ordered = r.how == kind::post || r.how == kind::defer || r.how == kind::request;
+    return r.place->is_serial() && is_ordered && !r.is_at_thread_end;
 }
 
 /// Does the same for plain posts. This is a separate check, because it is a separate promise.
@@ -39,6 +40,26 @@ void check_order(record& r, std::atomic<std::uint64_t>& newest) {
     if (before > latest) newest.store(before, std::memory_order_relaxed);
 }
 
+/// Checks the order in all lanes of a function. Readers next to each other may begin in any order.
+void check_lanes(record& r) {
+    for (const key_use& k : keys_of(r)) {
+        if (k.place == nullptr) continue;
+        std::atomic<std::uint64_t>& shared = k.place->newest_shared;
+        if (!k.is_shared) {
+            check_order(r, shared);
+            check_order(r, k.place->newest);
+            continue;
+        }
+        const std::uint64_t before = r.before.load(std::memory_order_relaxed);
+        const std::uint64_t after = r.after.load(std::memory_order_relaxed);
+        if (after != 0 && after < k.place->newest.load(std::memory_order_relaxed))
+            fail("a request that reads has begun after a later one that writes", &r);
+        std::uint64_t latest = shared.load(std::memory_order_relaxed);
+        while (latest < before && !shared.compare_exchange_weak(latest, before, std::memory_order_relaxed)) {
+        }
+    }
+}
+
 void check_begin(record& r) {
     place_slot& place = *r.place;
     context_slot& context = place.context;
@@ -55,7 +76,7 @@ void check_begin(record& r) {
         && r.how != kind::repost && context.paused.load(std::memory_order_relaxed) == paused
         && context.stop_begun == 0) // otherwise, pause() has had no effect
         fail("a function that was posted after pause() begins before resume()", &r);
-    if (is_in_order(r)) check_order(r, place.newest);
+    if (is_in_order(r)) check_lanes(r);
     if (is_in_plain_order(r)) check_order(r, place.newest_of_driver[static_cast<unsigned>(r.driver)]);
 }
 
@@ -134,24 +155,34 @@ call_scope::call_scope(type what, const record* running) noexcept : is(what), ow
 }
 call_scope::~call_scope() { here.call = outer; }
 
-visit::visit(place_slot& where, const record* runs) : place(where), outer_call(here.call), below(here.top) {
+visit::visit(place_slot& where, const record* runs, bool shares)
+    : place(where), outer_call(here.call), below(here.top), is_shared(shares) {
     const bool asked_for = outer_call != nullptr && outer_call->is != call_scope::type::plain
                            && outer_call->own == runs && runs != nullptr;
     if (outer_call != nullptr && !asked_for && outer_call->is != call_scope::type::helps
         && chosen().is_on(trait::call_check))
         fail("a function runs inside of a call that did not ask for it", runs,
              outer_call->own != nullptr ? static_cast<int>(outer_call->own->of->index) : -1);
-    if (place.is_serial()) {
+    if (is_shared) {
+        place.readers.fetch_add(1, std::memory_order_relaxed);
+        if (place.inside.load(std::memory_order_relaxed) != nullptr)
+            fail("a request reads a key while another function has the key", runs);
+    } else if (place.is_serial()) {
         const void* const before = place.inside.exchange(&here, std::memory_order_relaxed);
         if (before != nullptr && !(before == &here && asked_for))
             fail("two functions of one strand or lane run at the same time", runs, before == &here ? 1 : 2);
         is_nested = before != nullptr;
+        if (place.readers.load(std::memory_order_relaxed) != 0)
+            fail("a function has a key while a request reads the key", runs);
     }
     here.top = this;
     here.call = nullptr;
 }
 visit::~visit() {
-    if (place.is_serial() && !is_nested) place.inside.store(nullptr, std::memory_order_relaxed);
+    if (is_shared)
+        place.readers.fetch_sub(1, std::memory_order_relaxed);
+    else if (place.is_serial() && !is_nested)
+        place.inside.store(nullptr, std::memory_order_relaxed);
     here.top = below;
     here.call = outer_call;
 }
@@ -189,6 +220,7 @@ call::~call() {
     case kind::defer:
     case kind::dispatch:
     case kind::bulk:
+    case kind::request:
         break;
     default:
         return;
@@ -201,7 +233,11 @@ void call::operator()() const {
     progress();
     // Counts the run before the body, so that a second run is always found.
     const int run = r.runs.fetch_add(1, std::memory_order_relaxed);
-    const visit now(*r.place, &r);
+    const std::vector<key_use> keys = keys_of(r);
+    const visit now(*r.place, &r, keys.front().is_shared);
+    std::optional<visit> other; // of a second key with a place
+    for (const key_use& k : keys)
+        if (k.place != nullptr && k.place != r.place) other.emplace(*k.place, &r, k.is_shared);
     if (run == 0) check_begin(r);
     if (r.is_callback) return;
     const bool is_counted = r.how != kind::group && r.how != kind::submit && r.how != kind::then;

@@ -76,7 +76,7 @@ struct call_scope {
 
 /// A callable that runs on this thread, or the part of a coroutine between two suspensions.
 struct visit {
-    visit(place_slot& where, const record* runs);
+    visit(place_slot& where, const record* runs, bool shares = false);
     ~visit();
     visit(const visit&) = delete;
     visit& operator=(const visit&) = delete;
@@ -84,6 +84,7 @@ struct visit {
     place_slot& place;
     call_scope* const outer_call;
     visit* const below;
+    const bool is_shared;   ///< the function shares the lane with other readers
     bool is_nested = false; ///< inside another visit of the same place, which has caused it
 };
 [[nodiscard]] visit* top_visit() noexcept;

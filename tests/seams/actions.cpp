@@ -44,6 +44,14 @@ bool give(place_slot& p, record& r) {
         case kind::dispatch:
             lanes.dispatch(p.key(), std::move(c));
             return true;
+        case kind::request: {
+            std::vector<lane_key> written;
+            std::vector<lane_key> shared;
+            for (const key_use& k : keys_of(r)) (k.is_shared ? shared : written).push_back(p.key(k.number));
+            if (r.of->number >> 30U == 0)
+                return lanes.defer(lanes.keys().read_all(shared).write_all(written), std::move(c));
+            return lanes.post(lanes.keys().write_all(written).read_all(shared), std::move(c));
+        }
         default:
             if (variant == 0) return p.executor.post(std::move(c));
             return lanes.post(p.key(), std::move(c));
@@ -500,6 +508,7 @@ void act_one(const actor& who, const action& a) {
     case kind::dispatch:
     case kind::post_last:
     case kind::repost:
+    case kind::request:
         return post(who, a);
     case kind::bulk:
         return bulk(who, a);

@@ -21,10 +21,10 @@ constexpr std::array<kind_row, kinds> rows{{
     {"sync_wait", 3, true},  {"block", 9, true},      {"await_deferred", 3, true}, {"await_timer", 2, true},
     {"locked", 5, true},     {"throws", 3, false},    {"thread_end", 3, true},     {"close", 7, false},
     {"lane_idle", 4, false}, {"pool_idle", 2, false}, {"metrics", 2, false},       {"pause", 3, false},
-    {"stop", 4, false},      {"end", 4, false},       {"fork_process", 1, false},  {"co_yield", 12, false},
-    {"co_sleep", 12, false}, {"co_hop", 14, false},   {"co_lock", 6, true},        {"co_future", 6, true},
-    {"co_scope", 6, true},   {"co_owner", 8, true},   {"co_waiters", 5, true},     {"co_timeout", 5, true},
-    {"co_any", 5, true},     {"co_view", 2, false},
+    {"stop", 4, false},      {"end", 4, false},       {"fork_process", 1, false},  {"request", 14, true},
+    {"co_yield", 12, false}, {"co_sleep", 12, false}, {"co_hop", 14, false},       {"co_lock", 6, true},
+    {"co_future", 6, true},  {"co_scope", 6, true},   {"co_owner", 8, true},       {"co_waiters", 5, true},
+    {"co_timeout", 5, true}, {"co_any", 5, true},     {"co_view", 2, false},
 }};
 constexpr std::array<std::string_view, traits> trait_names{
     "surplus",      "callback",        "key_callback", "flaky",         "capacity",
@@ -49,6 +49,7 @@ bool is_simulable(kind k, bool in_coroutine) {
     case kind::spawn:
     case kind::close:
     case kind::stop:
+    case kind::request:
         return true;
     case kind::throws: // an exception of a handler ends the simulation
         return in_coroutine;
@@ -210,6 +211,13 @@ private:
         while (made_.places[place].context != context) ++place;
         return place;
     }
+    /// Returns the first place from `place` on that is a lane, or `place` if there is no lane.
+    [[nodiscard]] unsigned some_lane(unsigned place) const {
+        const auto count = static_cast<unsigned>(made_.places.size());
+        for (unsigned i = 0; i != count; ++i)
+            if (made_.places[(place + i) % count].what == place_plan::type::lane) return (place + i) % count;
+        return place;
+    }
     [[nodiscard]] bool is_plain(unsigned place) const {
         return made_.places[place].what == place_plan::type::plain;
     }
@@ -283,6 +291,7 @@ private:
     unsigned budget_;
     unsigned last_place_ = 0;
     bool has_task_wait_ = false;
+    bool has_request_ = false;
     bool has_await_ = false;
     bool has_fork_ = false;
     std::set<unsigned> ended_;
@@ -313,7 +322,9 @@ bool maker::is_legal_wait(const action& a, const site& s) {
             return may_wait(s) && (is_pool(to.context) || made_.contexts[to.context].is_graceful);
         if (s.is_awaited && std::max(context_of(a.place).threads, context_of(a.place).max_threads) > 1)
             return false;
-        return !has_task_wait_ && !s.is_repeated && may_wait(s) && is_same(s, to.context)
+        // While a function of a lane waits, its thread may run a task that waits for another lane. A request
+        // may have both lanes.
+        return !has_task_wait_ && !has_request_ && !s.is_repeated && may_wait(s) && is_same(s, to.context)
                && is_pool(to.context) && is_plain(static_cast<unsigned>(s.place));
     case kind::pool_idle:
         return s.place < 0 && is_pool(a.context) && may_wait(s);
@@ -404,6 +415,8 @@ bool maker::is_legal(const action& a, const site& s) {
         return s.place >= 0;
     case kind::close:
         return to.what == place_plan::type::lane;
+    case kind::request:
+        return to.what == place_plan::type::lane && !has_task_wait_ && may_post(s, a.place);
     case kind::metrics:
         return true;
     case kind::post_last:
@@ -476,6 +489,7 @@ void maker::add(std::vector<action>& to, site& s) {
         if (s.in_coroutine && !is_coroutine_only(a.what) && random_.chance(50)) continue;
         a.place = random_.below(static_cast<unsigned>(made_.places.size()));
         if (random_.chance(45)) a.place = last_place_; // seams are places where actions meet
+        if (a.what == kind::request) a.place = some_lane(a.place);
         a.context = random_.chance(a.what == kind::then ? 40 : 80)
                         ? made_.places[a.place].context
                         : random_.below(static_cast<unsigned>(made_.contexts.size()));
@@ -490,6 +504,7 @@ void maker::add(std::vector<action>& to, site& s) {
         if (a.what == kind::end) ended_.insert(a.context);
         if (a.what == kind::fork_process) has_fork_ = true;
         if (a.what == kind::lane_idle && s.place >= 0) has_task_wait_ = true;
+        if (a.what == kind::request) has_request_ = true;
         if (a.what == kind::await_deferred || a.what == kind::await_timer) has_await_ = true;
         if (a.what == kind::co_hop) {
             const unsigned where = made_.places[a.place].context;
@@ -507,35 +522,6 @@ void maker::add(std::vector<action>& to, site& s) {
         to.push_back(std::move(a));
         return;
     }
-}
-
-void print(std::string& out, const plan& p, const std::vector<action>& all, unsigned depth) {
-    for (const action& a : all) {
-        if (!chosen().is_on(a)) continue;
-        out += std::string(4 + 2 * depth, ' ') + std::to_string(a.index) + ": ";
-        out += std::string(name_of(a.what)) + " place " + std::to_string(a.place) + ", context "
-               + std::to_string(a.context) + ", number " + std::to_string(a.number);
-        if (a.throws) out += ", throws";
-        if (a.calls_back) out += ", its destructor posts";
-        out += "\n";
-        print(out, p, a.body, depth + 1);
-    }
-}
-
-std::string text_of(const context_plan& c) {
-    constexpr std::array<const char*, 4> types{"pool", "loop", "loop pool", "simulated"};
-    std::string out = types[static_cast<unsigned>(c.what)];
-    out += " threads=" + std::to_string(c.threads);
-    if (c.max_threads != 0)
-        out += " max_threads=" + std::to_string(c.max_threads) + " keep_alive="
-               + std::to_string(c.keep_alive_ms) + "ms watch=" + std::to_string(c.watch_ms) + "ms";
-    if (c.what == context_plan::type::loop) out += c.hint == 1 ? " hint=1" : " hint=many";
-    if (c.spin_us != 0) out += " spin";
-    out += c.is_graceful ? ", ends when idle" : ", ends by stop()";
-    if (c.ends_early) out += ", may end early";
-    if (c.is_paused) out += ", is paused";
-    out += c.joins_first ? ", join()" : ", destructor";
-    return out;
 }
 
 } // namespace
@@ -567,33 +553,5 @@ std::string all_names() {
 }
 
 plan make_plan(std::uint64_t seed, unsigned most) { return maker(seed, most).make(); }
-
-std::string text_of(const plan& p) {
-    std::string out = "  contexts:\n";
-    for (unsigned i = 0; i != p.contexts.size(); ++i)
-        out += "    " + std::to_string(i) + ": " + text_of(p.contexts[i]) + "\n";
-    constexpr std::array<const char*, 4> policies{"reject", "block", "drop_oldest", "drop_newest"};
-    out += "  places:\n";
-    for (unsigned i = 0; i != p.places.size(); ++i) {
-        const place_plan& at = p.places[i];
-        out += "    " + std::to_string(i) + ": ";
-        if (at.what == place_plan::type::plain) out += "plain, thread " + std::to_string(at.number);
-        if (at.what == place_plan::type::strand) out += "strand";
-        if (at.what == place_plan::type::lane) {
-            const lanes_plan& g = p.groups[at.number];
-            out += "lane " + std::to_string(at.key) + " of lanes " + std::to_string(at.number)
-                   + ", lane_capacity=" + std::to_string(g.lane_capacity) + " capacity="
-                   + std::to_string(g.capacity) + " " + policies[static_cast<unsigned>(g.policy)];
-            if (g.fails_each != 0) out += ", executor throws each " + std::to_string(g.fails_each);
-            if (g.keys_call_back) out += ", destructors of keys post";
-        }
-        out += ", on context " + std::to_string(at.context) + "\n";
-    }
-    for (unsigned i = 0; i != p.drivers.size(); ++i) {
-        out += "  driver " + std::to_string(i) + ":\n";
-        print(out, p, p.drivers[i], 0);
-    }
-    return out;
-}
 
 } // namespace seams

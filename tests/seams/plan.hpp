@@ -48,6 +48,7 @@ enum class kind : std::uint8_t {
     stop,
     end,
     fork_process,
+    request,
     co_yield_,
     co_sleep,
     co_hop,

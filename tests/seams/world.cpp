@@ -182,9 +182,30 @@ place_slot::place_slot(world& w, const place_plan& p) : in(w), of(p), context(w.
     }
 }
 
-lane_key place_slot::key() const {
+lane_key place_slot::key() const { return key(of.key); }
+
+lane_key place_slot::key(int number) const {
     auto* const self = const_cast<place_slot*>(this);
-    return {of.key, group->of.keys_call_back ? std::make_shared<key_owner>(in, self) : nullptr};
+    return {number, group->of.keys_call_back ? std::make_shared<key_owner>(in, self) : nullptr};
+}
+
+std::vector<key_use> keys_of(const record& r) {
+    place_slot& own = *r.place;
+    if (r.how != kind::request) return {{own.of.key, false, &own}};
+    const std::uint32_t number = r.of->number;
+    std::vector<key_use> all{{own.of.key, number % 2 == 1, &own}};
+    // Keys 0 and 1 may have places. The order of the keys is random, too.
+    for (unsigned i = 0; i != number / 2 % 4; ++i) {
+        const unsigned drawn = number >> (4 + 4 * i);
+        const auto key = static_cast<int>(drawn % 4);
+        if (std::any_of(all.begin(), all.end(), [key](const key_use& k) { return k.number == key; }))
+            continue;
+        key_use other{key, drawn / 4 % 2 == 1, nullptr};
+        for (place_slot& p : own.in.places)
+            if (p.group == own.group && p.of.key == key) other.place = &p;
+        all.push_back(other);
+    }
+    return all;
 }
 
 // ---- the program

@@ -132,9 +132,11 @@ struct place_slot {
     const place_plan& of;
     context_slot& context;
     group_slot* group = nullptr;
-    ekiden::any_executor executor;            ///< none when the context of a strand or lane has ended
-    std::atomic<const void*> inside{nullptr}; ///< the thread, for strands and lanes
-    std::atomic<std::uint64_t> newest{0};     ///< the latest tick before a post whose callable has begun
+    ekiden::any_executor executor;               ///< none when the context of a strand or lane has ended
+    std::atomic<const void*> inside{nullptr};    ///< the thread, for strands and lanes
+    std::atomic<int> readers{0};                 ///< requests that share the lane
+    std::atomic<std::uint64_t> newest{0};        ///< the latest tick before a post whose callable has begun
+    std::atomic<std::uint64_t> newest_shared{0}; ///< the same, for requests that share the lane
     std::array<std::atomic<std::uint64_t>, 2> newest_of_driver{};
 
     [[nodiscard]] bool is_serial() const noexcept { return of.what != place_plan::type::plain; }
@@ -142,7 +144,18 @@ struct place_slot {
         return group != nullptr && group->of.policy == ekiden::when_full::block;
     }
     [[nodiscard]] lane_key key() const;
+    /// Returns another key of the same lanes.
+    [[nodiscard]] lane_key key(int number) const;
 };
+
+/// A key of a request.
+struct key_use {
+    int number = 0;
+    bool is_shared = false;
+    place_slot* place = nullptr; ///< the place of the key; null if there is none
+};
+/// Returns the keys of a function. Functions that are not requests have the key of their place.
+[[nodiscard]] std::vector<key_use> keys_of(const record& r);
 
 /// A result that must be there in the end.
 struct pending {

@@ -99,11 +99,36 @@ bool take_pair(std::string_view& bytes, pair_of_numbers& pair) {
     return true;
 }
 
+/// Removes the reply to MGET, which is an array of pairs. Throws if the bytes are anything else.
+bool take_pairs(std::string_view& bytes, std::vector<pair_of_numbers>& pairs) {
+    std::int64_t size = 0;
+    bool is_wrong = false;
+    if (!take_number(bytes, '*', size, is_wrong)) return false;
+    if (is_wrong || size != static_cast<std::int64_t>(pairs.size()))
+        throw std::runtime_error("this is no reply to MGET");
+    return std::all_of(pairs.begin(), pairs.end(), [&](pair_of_numbers& p) { return take_pair(bytes, p); });
+}
+
+std::string array_of(const std::vector<std::string>& words) {
+    std::string text = "*" + std::to_string(words.size()) + "\r\n";
+    for (const std::string& word : words) {
+        text.append("$").append(std::to_string(word.size())).append("\r\n");
+        text.append(word).append("\r\n");
+    }
+    return text;
+}
+
+enum class kind : std::uint8_t { ping, add, transfer, set_all, get_all };
+
 struct wanted {
+    kind what;
     unsigned key;
     std::int64_t amount;
     clock::time_point sent;
+    unsigned to = 0; ///< TRANSFER: the account that gets the amount
 };
+
+constexpr std::int64_t opening_balance = 1000; // of each account
 
 } // namespace
 
@@ -123,18 +148,29 @@ private:
         std::deque<wanted> waiting;
         // The last number of each key that this connection has seen.
         std::unordered_map<unsigned, std::int64_t> last_number;
+        // The next MGET must find at least these running numbers of the accounts.
+        std::vector<std::int64_t> least;
     };
 
     void open(std::size_t at);
     void add_requests(peer& of);
+    void add_account_request(peer& of, clock::time_point now);
+    [[nodiscard]] std::vector<std::string> words_of(const wanted& asked);
+    [[nodiscard]] std::string account(unsigned number) const {
+        return plan_.prefix + "-account" + std::to_string(number);
+    }
+    [[nodiscard]] std::int64_t changes_of(const wanted& asked) const;
     void write(std::size_t at);
     void read(std::size_t at);
     void take_replies(std::size_t at);
     bool take_reply(peer& of, std::string_view& bytes);
+    bool take_account_reply(peer& of, const wanted& asked, std::string_view& bytes);
+    std::int64_t check_balances(const std::vector<pair_of_numbers>& all);
     void lose(std::size_t at);
     void watch(std::size_t at, bool writing);
     void reset_keys();
     void close_books();
+    void close_accounts(int socket);
     std::string ask_alone(int socket, std::string_view bytes, std::size_t replies);
 
     plan plan_;
@@ -145,6 +181,9 @@ private:
     descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
     std::vector<std::unique_ptr<peer>> peers_;
     unsigned open_ = 0;
+    // Changes of single accounts by requests that were answered, and by requests that were lost.
+    std::int64_t changes_ = 0;
+    std::int64_t lost_changes_ = 0;
     std::vector<float> delays_us_; // for one reply in 16
 };
 
@@ -192,6 +231,7 @@ void client::open(std::size_t at) {
     event.events = EPOLLIN;
     event.data.u64 = at;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peers_[at]->socket.get(), &event) != 0) fail("epoll_ctl");
+    peers_[at]->least.resize(plan_.accounts);
     ++open_;
 }
 
@@ -199,6 +239,10 @@ void client::add_requests(peer& of) {
     if (of.out.size() > 64 * 1024) return;
     const auto now = clock::now();
     while (of.waiting.size() < plan_.pipeline && report_.sent < plan_.requests) {
+        if (plan_.accounts != 0 && random_() % 2 == 0) {
+            add_account_request(of, now);
+            continue;
+        }
         const auto key = static_cast<unsigned>(random_() % plan_.keys);
         const std::string name = plan_.prefix + std::to_string(key);
         const bool works = plan_.draws >= 0 && !of.may_be_killed;
@@ -214,15 +258,48 @@ void client::add_requests(peer& of) {
                 .append(" ")
                 .append(n)
                 .append("\r\n");
-            of.waiting.push_back({plan_.keys, 0, now});
+            of.waiting.push_back({kind::ping, 0, 0, now});
         } else {
-            of.out.append(works ? "*3\r\n$4\r\nWORK\r\n$" : "*3\r\n$3\r\nADD\r\n$");
-            of.out.append(std::to_string(name.size())).append("\r\n").append(name).append("\r\n$");
-            of.out.append(std::to_string(n.size())).append("\r\n").append(n).append("\r\n");
+            of.out += array_of({works ? "WORK" : "ADD", name, n});
         }
-        of.waiting.push_back({key, amount, now});
+        of.waiting.push_back({kind::add, key, amount, now});
         ++report_.sent;
     }
+}
+
+/// Adds a request that keeps the sum over all accounts.
+void client::add_account_request(peer& of, clock::time_point now) {
+    const auto drawn = random_() % 16;
+    wanted asked{drawn == 0 ? kind::get_all : drawn == 1 ? kind::set_all : kind::transfer, 0, 0, now};
+    if (asked.what == kind::transfer) {
+        asked.key = static_cast<unsigned>(random_() % plan_.accounts);
+        asked.to = (asked.key + 1 + static_cast<unsigned>(random_() % (plan_.accounts - 1))) % plan_.accounts;
+        asked.amount = static_cast<std::int64_t>(random_() % 1000);
+    }
+    of.out += array_of(words_of(asked));
+    of.waiting.push_back(asked);
+    ++report_.sent;
+}
+
+std::vector<std::string> client::words_of(const wanted& asked) {
+    if (asked.what == kind::transfer)
+        return {"TRANSFER", account(asked.key), account(asked.to), std::to_string(asked.amount)};
+    std::vector<std::string> words{asked.what == kind::set_all ? "MSET" : "MGET"};
+    std::int64_t rest = opening_balance * plan_.accounts;
+    for (unsigned i = 0; i != plan_.accounts; ++i) {
+        words.push_back(account(i));
+        if (asked.what == kind::get_all) continue;
+        const bool is_last = i + 1 == plan_.accounts;
+        const std::int64_t balance = is_last ? rest : static_cast<std::int64_t>(random_() % 2000);
+        words.push_back(std::to_string(balance));
+        rest -= balance;
+    }
+    return words;
+}
+
+/// Returns how many accounts a request changes.
+std::int64_t client::changes_of(const wanted& asked) const {
+    return asked.what == kind::transfer ? 2 : asked.what == kind::set_all ? plan_.accounts : 0;
 }
 
 void client::watch(std::size_t at, bool writing) {
@@ -278,14 +355,17 @@ void client::take_replies(std::size_t at) {
 bool client::take_reply(peer& of, std::string_view& bytes) {
     const wanted asked = of.waiting.front();
     std::string_view rest = bytes;
-    if (asked.key == plan_.keys) { // a PING
+    if (asked.what == kind::ping) {
         if (rest.size() < 7) return false;
         if (!rest.starts_with("+PONG\r\n"))
             book_.violation("instead of PONG: " + std::string(rest.substr(0, 40)));
         rest.remove_prefix(7);
+    } else if (rest.starts_with('-')) {
+        throw std::runtime_error("the server refuses: " + std::string(rest.substr(0, 80)));
+    } else if (asked.what != kind::add) {
+        if (!take_account_reply(of, asked, rest)) return false;
+        ++report_.answered;
     } else {
-        if (rest.starts_with('-'))
-            throw std::runtime_error("the server refuses: " + std::string(rest.substr(0, 80)));
         pair_of_numbers said;
         if (!take_pair(rest, said)) return false;
         std::int64_t& last = of.last_number[asked.key];
@@ -302,14 +382,52 @@ bool client::take_reply(peer& of, std::string_view& bytes) {
     return true;
 }
 
+bool client::take_account_reply(peer& of, const wanted& asked, std::string_view& bytes) {
+    if (asked.what != kind::get_all) {
+        if (bytes.size() < 5) return false;
+        if (!bytes.starts_with("+OK\r\n"))
+            book_.violation("instead of OK: " + std::string(bytes.substr(0, 40)));
+        bytes.remove_prefix(5);
+        changes_ += changes_of(asked);
+        for (unsigned i = 0; i != plan_.accounts; ++i)
+            of.least[i] += asked.what == kind::set_all || i == asked.key || i == asked.to ? 1 : 0;
+        return true;
+    }
+    std::vector<pair_of_numbers> all(plan_.accounts);
+    if (!take_pairs(bytes, all)) return false;
+    (void)check_balances(all);
+    for (unsigned i = 0; i != plan_.accounts; ++i) {
+        if (all[i].number < of.least[i])
+            book_.violation(account(i) + ": MGET finds number " + std::to_string(all[i].number)
+                            + ", but the connection knows of " + std::to_string(of.least[i]));
+        of.least[i] = all[i].number;
+    }
+    return true;
+}
+
+/// Checks the sum over all accounts. Returns the sum of their running numbers.
+std::int64_t client::check_balances(const std::vector<pair_of_numbers>& all) {
+    std::int64_t sum = 0;
+    std::int64_t numbers = 0;
+    for (const pair_of_numbers& p : all) {
+        sum += p.total;
+        numbers += p.number;
+    }
+    if (sum != opening_balance * plan_.accounts)
+        book_.violation("the sum over all accounts is " + std::to_string(sum) + " instead of "
+                        + std::to_string(opening_balance * plan_.accounts));
+    return numbers;
+}
+
 /// A connection has ended. Replaces it, unless the server has ended it.
 void client::lose(std::size_t at) {
     peer& p = *peers_[at];
     const bool by_server = !p.may_be_killed;
     for (const wanted& w : p.waiting) {
-        if (w.key == plan_.keys) continue;
+        if (w.what == kind::ping) continue;
         ++report_.lost;
-        if (!by_server) book_.lose(w.key);
+        lost_changes_ += changes_of(w);
+        if (!by_server && w.what == kind::add) book_.lose(w.key);
     }
     if (by_server) {
         ++report_.ended;
@@ -343,11 +461,15 @@ std::string client::ask_alone(int socket, std::string_view bytes, std::size_t re
 
 void client::reset_keys() {
     const descriptor socket(connect_to(plan_));
-    for (unsigned key = 0; key != plan_.keys; ++key) {
-        const std::string reply =
-            ask_alone(socket.get(), "RESET " + plan_.prefix + std::to_string(key) + "\r\n", 1);
-        if (reply != "+OK\r\n") throw std::runtime_error("RESET is answered with " + reply);
-    }
+    const auto expect_ok = [&](const std::vector<std::string>& words) {
+        const std::string reply = ask_alone(socket.get(), array_of(words), 1);
+        if (reply != "+OK\r\n") throw std::runtime_error(words[0] + " is answered with " + reply);
+    };
+    for (unsigned key = 0; key != plan_.keys; ++key) expect_ok({"RESET", plan_.prefix + std::to_string(key)});
+    for (unsigned i = 0; i != plan_.accounts; ++i) expect_ok({"RESET", account(i)});
+    const wanted opening{kind::set_all, 0, 0, clock::now()};
+    if (plan_.accounts != 0) expect_ok(words_of(opening));
+    changes_ += changes_of(opening);
 }
 
 /// Lost requests may still be running. Each GET returns what has been run until then. If the server has
@@ -366,6 +488,21 @@ void client::close_books() {
         bytes = got;
         if (take_pair(bytes, said)) book_.close(key, said.number, said.total);
     }
+    if (plan_.accounts != 0) close_accounts(socket.get());
+}
+
+/// Each answered request must have been run once, and each lost request at most once.
+void client::close_accounts(int socket) {
+    const std::string got =
+        ask_alone(socket, array_of(words_of({kind::get_all, 0, 0, clock::now()})), 1 + 3 * plan_.accounts);
+    std::string_view bytes = got;
+    std::vector<pair_of_numbers> all(plan_.accounts);
+    (void)take_pairs(bytes, all);
+    const std::int64_t numbers = check_balances(all);
+    if (numbers < changes_ || numbers > changes_ + lost_changes_)
+        book_.violation("the accounts were changed " + std::to_string(numbers) + " times instead of "
+                        + std::to_string(changes_) + ", and at most " + std::to_string(lost_changes_)
+                        + " more");
 }
 
 report run(const plan& p) { return client(p).go(); }

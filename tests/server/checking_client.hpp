@@ -7,6 +7,11 @@
 /// once. On each connection, they are in order. Total i is total i - 1 plus the number that request i added.
 /// Replies are in the order of the requests, and each belongs to its request.
 ///
+/// If the plan has accounts, half of the requests use several accounts. TRANSFER moves a number between two
+/// accounts, MSET sets all accounts, and MGET reads all accounts. Each of these requests keeps the sum over
+/// all accounts, so each MGET must find the same sum. The running numbers in its reply must include all
+/// earlier requests of the connection. At the end, the running numbers must count each answered request once.
+///
 /// A connection may be killed at random, with unanswered requests, which may or may not have been run. Each
 /// request on such connections adds the same known number. So the size of a gap in the numbers determines its
 /// sum.
@@ -27,6 +32,7 @@ struct plan {
     unsigned connections = 100;
     unsigned keys = 1000;
     std::uint64_t requests = 1'000'000; ///< total number
+    unsigned accounts = 0;              ///< 0, or 2 to 127, which is the largest number that one MSET can set
     unsigned pipeline = 32;   ///< largest number of requests of one connection that wait for replies
     unsigned kill_one_in = 0; ///< a killable connection is killed after one in this many replies; 0: none
     std::int64_t draws = -1;  ///< if at least 0: sends WORK with this many draws instead of ADD

@@ -23,9 +23,9 @@ int show(const ordered_client::report& r) {
 int main(int count, char** words) {
     try {
         std::map<std::string, long> values{
-            {"--port", 6380},          {"--connections", 100}, {"--keys", 1000},
-            {"--requests", 1'000'000}, {"--pipeline", 32},     {"--kill-one-in", 0},
-            {"--draws", -1},           {"--seed", 1},          {"--may-be-refused", 0}};
+            {"--port", 6380},        {"--connections", 100}, {"--keys", 1000}, {"--requests", 1'000'000},
+            {"--pipeline", 32},      {"--kill-one-in", 0},   {"--draws", -1},  {"--seed", 1},
+            {"--may-be-refused", 0}, {"--accounts", 0}};
         for (int i = 1; i + 1 < count; i += 2) {
             const auto known = values.find(words[i]);
             if (known == values.end()) throw std::runtime_error("unknown option " + std::string(words[i]));
@@ -35,6 +35,7 @@ int main(int count, char** words) {
         p.port = static_cast<std::uint16_t>(values["--port"]);
         p.connections = static_cast<unsigned>(values["--connections"]);
         p.keys = static_cast<unsigned>(values["--keys"]);
+        p.accounts = static_cast<unsigned>(values["--accounts"]);
         p.requests = static_cast<std::uint64_t>(values["--requests"]);
         p.pipeline = static_cast<unsigned>(values["--pipeline"]);
         p.kill_one_in = static_cast<unsigned>(values["--kill-one-in"]);

@@ -5,19 +5,14 @@
 /// no memory. The page execution/detail/strand.md explains the protocol.
 #pragma once
 
-#include <ekiden/context/serial_scope.hpp>
-#include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/task_sink.hpp>
+#include <ekiden/lanes/detail/keyed_state.hpp>
 #include <ekiden/lanes/detail/lane_request.hpp>
-#include <ekiden/lanes/detail/lanes_state.hpp>
-#include <ekiden/lanes/detail/longest_delays.hpp>
 #include <ekiden/lanes/lanes_options.hpp>
-#include <ekiden/queue/recycler.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sync/wait_limit.hpp>
-#include <ekiden/sys/bad_argument.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -44,19 +39,19 @@ namespace ekiden::inline EKIDEN_ABI {
 /// and the destructor of a key, and the hash function, may call any function, because the lanes call them
 /// without holding a lock.
 ///
-/// The functions of a key begin in the order of their posts, one at a time. A thread runs functions in
-/// batches. A batch has at most 64 functions, and takes at most about 100 us. After a batch, the thread lets
-/// other tasks of the inner context run. So a key with much work does not delay other keys for long. While a
-/// function blocks, other threads of the inner context run the other lanes.
+/// A *request* is a function with one or more keys. A request writes its keys, except the keys that it only
+/// reads (see keys()). Two requests *conflict* if they have a common key and at least one of them writes this
+/// key. Requests that conflict run one at a time, in the order of their posts. A request starts when all
+/// earlier requests that conflict with it have completed. So the result is the same as if all requests ran
+/// one after the other, in the order of their posts. The posts of several threads have one order, which is
+/// the same for all keys. A waiting request keeps its place in the lanes of all its keys, and holds no lock.
+/// Requests cannot deadlock, because all lanes contain the requests in the same order. Modeled on Calvin
+/// (Thomson et al., 2012) and on behaviour-oriented concurrency (Cheeseman et al., 2023).
 ///
-/// A function with several keys is called a request. Two requests *share* a key if both have the key, and at
-/// least one of them writes the key. Requests that share a key run one at a time, in the order of their
-/// posts. A request starts when it is the first of the waiting functions in the lanes of all its keys. A
-/// request that waits for one key keeps its place in the lanes of its other keys. Requests that only read a
-/// key run at the same time if no function between them writes the key. So the result is the same as if all
-/// functions ran one after the other, in the order of their posts. Posts of several threads have one order,
-/// which is the same for all keys. Requests cannot deadlock, because all lanes contain the requests in the
-/// same order. The idea comes from deterministic databases: see Thomson et al., "Calvin" (2012).
+/// A thread runs functions in batches. A batch has at most 64 functions, and takes at most about 100 us.
+/// After a batch, the thread lets other tasks of the inner context run. So a key with much work does not
+/// delay other keys for long. While a function blocks, other threads of the inner context run the other
+/// lanes.
 ///
 /// If a function throws, the inner context handles the exception like an exception of a task. The lane
 /// continues with its next function. While the inner context is paused or stopped, no further function
@@ -81,7 +76,8 @@ namespace ekiden::inline EKIDEN_ABI {
 ///   * A post by a thread that is firing or canceling timers does not wait.
 ///
 /// Thread safety: all members except the destructor may be called concurrently.
-/// Ordering: everything that one function does happens before the next function of its key begins.
+/// Ordering: everything that a request does happens before the beginning of a later request that conflicts
+/// with it.
 /// Lifetime: after the lanes have been destroyed, posted functions still run, and executors of lanes stay
 /// usable. In the child of a fork(), posts, waits, depth(), active(), metrics() and close() throw
 /// std::system_error(operation_not_permitted).
@@ -114,7 +110,7 @@ public:
 
     class key_list;
     /// Returns an empty list of keys. For example, `l.post(l.keys().write(to).read(rates, limits), f)` posts
-    /// a request that writes one key and reads two keys.
+    /// a request that writes one key and only reads two keys.
     [[nodiscard]] key_list keys() const noexcept { return key_list(*state_); }
 
     class executor_type;
@@ -133,24 +129,24 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "post", task_order::usual);
     }
-    /// Runs `f()` later, when `f` is first in the lanes of all `keys`. Lanes of keys that `f` writes run no
-    /// other function at the same time. A key that occurs twice counts once, and if `f` reads and writes a
-    /// key, `f` writes it. Without a key, `f` goes to the inner executor at once. The memory of `f` and of up
-    /// to four keys is allocated as one block. Throws whatever the copy constructor of a key throws, and
-    /// std::invalid_argument if there are more than 1,024 keys.
+    /// Runs `f()` later, in the lanes of all `keys` together. A key that occurs twice counts once. If a key
+    /// is added both for reading and for writing, `f` writes the key. Without a key, `f` is posted to the
+    /// inner executor. If the lanes have no capacity, a request with up to four keys needs one block of
+    /// memory.
     ///
-    /// The result and the exceptions are those of post() with one key. In addition:
-    ///   * A request counts as one waiting function in the lane of each key, until the lane has no earlier
-    ///     function. With lanes_options::capacity, it counts once for each key.
-    ///   * If there is no room in one lane, when_full decides. `reject` and `drop_newest` add the request to
+    /// Returns and throws like post() with one key. Also throws std::invalid_argument if there are more than
+    /// 1,024 keys, and whatever the copy constructor of a key throws. The following rules apply as well:
+    ///   * In each lane, the request counts as one waiting function until no earlier request of this lane
+    ///     conflicts with it. lanes_options::capacity counts the request once for each of these lanes.
+    ///   * If there is no room in a lane, when_full decides. `reject` and `drop_newest` add the request to
     ///     no lane. `drop_oldest` abandons the oldest function of each full lane. `block` waits until there
     ///     is room in all lanes.
-    ///   * close() of one key abandons the request, unless its function has begun. The request keeps its
+    ///   * close() of one key abandons the request if its function has not begun. The request keeps its
     ///     places in the other lanes until it would have started.
     template <class F>
     [[nodiscard]] bool post(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
-        return state_->give(keys, std::forward<F>(f), "post", task_order::usual);
+        return state_->give(keys.all_, std::forward<F>(f), "post", task_order::usual);
     }
     /// Runs `f()` like the function above. `f` writes all keys.
     template <class F>
@@ -168,7 +164,7 @@ public:
     template <class F>
     [[nodiscard]] bool defer(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
-        return state_->give(keys, std::forward<F>(f), "defer", task_order::deferred);
+        return state_->give(keys.all_, std::forward<F>(f), "defer", task_order::deferred);
     }
     /// Runs `f()` like defer() with several keys. `f` writes all keys.
     template <class F>
@@ -179,8 +175,8 @@ public:
     /// lane is idle and the caller is a thread of the inner context. If the inner executor cannot tell which
     /// threads belong to its context (see calls_in_place), no caller counts as a thread of the inner context.
     /// In all other cases, dispatch() posts `f` like post(), and destroys `f` if the post is refused. A call
-    /// of dispatch() runs no other function of the lane. A function that only reads the key does not count as
-    /// inside.
+    /// of dispatch() runs no other function of the lane. A caller that only reads the key does not count as
+    /// inside the lane.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -189,15 +185,16 @@ public:
         else
             state_->dispatch(key, std::forward<F>(f));
     }
-    /// Calls `f()` at once if the caller is inside functions that have all `keys` in the same way. Otherwise
-    /// posts `f` like post(), and destroys `f` if the post is refused.
+    /// Calls `f()` at once if the caller is inside the lanes of all `keys`. If `f` only reads a key, it is
+    /// enough that the caller also reads this key. In all other cases, and without a key, posts `f` like
+    /// post(), even if the lanes are idle, and destroys `f` if the post is refused.
     template <class F>
     void dispatch(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
         if (keys.is_inside())
             call_here(std::forward<F>(f));
         else
-            static_cast<void>(state_->give(keys, std::forward<F>(f), "dispatch", task_order::usual));
+            static_cast<void>(state_->give(keys.all_, std::forward<F>(f), "dispatch", task_order::usual));
     }
     /// Calls or posts `f` like the function above. `f` writes all keys.
     template <class F>
@@ -205,7 +202,7 @@ public:
         dispatch(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
 
-    /// Returns whether the caller is inside a function of the lane.
+    /// Returns whether the caller is inside a function of the lane. The function may only read the key.
     [[nodiscard]] bool running_in_this_thread(const Key& key) const {
         return state_->is_inside(key, false) || state_->is_inside(key, true);
     }
@@ -259,7 +256,7 @@ public:
     }
 
 private:
-    class state;
+    using state = keyed_state<Key, Executor, Hash>;
 
     template <class F>
     static void call_here(F&& f) {
@@ -271,16 +268,16 @@ private:
     state* const state_;
 };
 
-/// The keys of one request, and what the request does with each key. A list contains references to the keys.
-/// So use it only in the expression that creates it. The functions throw std::bad_alloc.
+/// The keys of a request, and for each key whether the request writes or only reads it. A list contains
+/// references to the keys, so use a list only in the expression that creates it. If the list has more than
+/// four keys, the functions allocate memory and may throw std::bad_alloc.
 template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::key_list {
 public:
     key_list(const key_list&) = delete;
     key_list& operator=(const key_list&) = delete;
 
-    /// Adds keys that the request writes. While the request runs, the lanes of these keys run no other
-    /// function.
+    /// Adds keys that the request writes. While the request runs, no other request with these keys runs.
     template <std::same_as<Key>... More>
     [[nodiscard]] key_list&& write(const Key& first, const More&... more) && {
         add(first, false);
@@ -307,7 +304,6 @@ public:
 
 private:
     friend class lanes;
-    friend class state;
     explicit key_list(state& of) noexcept : state_(of) {}
 
     void add(const Key& key, bool is_shared) {
@@ -320,250 +316,13 @@ private:
         all_.push({&key, hash, &state_.shard_of(hash), is_shared});
     }
     [[nodiscard]] bool is_inside() {
-        return std::all_of(all_.begin(), all_.end(), [this](const listed_key<Key>& k) {
-            return state_.is_inside(*k.key, false) || (k.is_shared && state_.is_inside(*k.key, true));
-        });
+        return all_.size() != 0 && std::all_of(all_.begin(), all_.end(), [this](const listed_key<Key>& k) {
+                   return state_.is_inside(*k.key, false) || (k.is_shared && state_.is_inside(*k.key, true));
+               });
     }
 
     state& state_;
     short_list<listed_key<Key>> all_;
-};
-
-/// The state that the lanes and their executors share.
-template <class Key, class Executor, class Hash>
-class lanes<Key, Executor, Hash>::state final : public lanes_state {
-public:
-    state(const Executor& chosen, const lanes_options& how, const Hash& hash)
-        : lanes_state(how, table, chosen.context()), inner(chosen), hash_(hash) {}
-    ~state() { end_unused(); }
-
-    const Executor inner;
-
-    /// Posts a function to a lane.
-    template <class F>
-    bool give(const Key& key, F&& f, const char* where, task_order order) {
-        if (takes_no_more()) [[unlikely]] // in this case, the inner executor refuses the task
-            return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
-        const std::uint64_t hashed = hash(key);
-        return enqueue(shard_of(hashed), make_keyed(key, hashed, std::forward<F>(f), where), order);
-    }
-
-    /// Posts a request with several keys.
-    template <class F>
-    bool give(key_list& keys, F&& f, const char* where, task_order order) {
-        const std::size_t count = keys.all_.size();
-        if (count == 0 || takes_no_more())
-            return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
-        if (count > most_keys) sys::refuse_argument(where, "number of keys", count, "0 to 1,024");
-        const listed_key<Key>& first = *keys.all_.begin();
-        if (count == 1 && !first.is_shared) return give(*first.key, std::forward<F>(f), where, order);
-        refuse_in_child(where);
-        refuse_empty<std::decay_t<F>>(f, where);
-        std::sort(keys.all_.begin(), keys.all_.end(),
-                  [](const auto& a, const auto& b) { return std::less<>()(a.shard, b.shard); });
-        using request = lane_request_of<Key, std::decay_t<F>>;
-        return enqueue(request::make({keys.all_.begin(), count}, std::forward<F>(f)), order);
-    }
-
-    /// Passes a task to a lane, like accept() of an executor.
-    bool accept(const Key& key, task* given, task_order order) {
-        return give(key, owned_task(given), "post", order);
-    }
-
-    /// Calls a function at once if the function may run on this thread and the lane is idle. Otherwise posts
-    /// the function.
-    template <class F>
-    void dispatch(const Key& key, F&& f) {
-        if (takes_no_more() || !calls_in_place(inner))
-            return static_cast<void>(give(key, std::forward<F>(f), "dispatch", task_order::usual));
-        const std::uint64_t hashed = hash(key);
-        lane_shard& s = shard_of(hashed);
-        keyed_task* const given = make_keyed(key, hashed, std::forward<F>(f), "dispatch");
-        if (!runs_here(s, given)) (void)enqueue(s, given, task_order::usual);
-    }
-
-    /// Returns whether the caller is inside a function that shares the lane, or has the lane alone.
-    [[nodiscard]] bool is_inside(const Key& key, bool is_shared) {
-        if (thread_record::here().serial == nullptr || is_in_child()) return false;
-        const place at = find(key, false);
-        return at.found != nullptr && serial_scope::is_inside(scope_of(*at.found, is_shared));
-    }
-
-    [[nodiscard]] std::size_t depth(const Key& key) {
-        refuse_in_child("depth");
-        place at = find(key, true);
-        const std::size_t waiting = at.found != nullptr ? at.found->waiting + at.found->dequeued : 0;
-        unlock(at.guard, at.shard);
-        return waiting;
-    }
-
-    [[nodiscard]] std::size_t active() {
-        refuse_in_child("active");
-        std::size_t sum = 0;
-        use_shards([&sum](const lane_shard& s) { sum += s.table.size(); });
-        return sum;
-    }
-
-    [[nodiscard]] lanes_metrics<Key> metrics() {
-        refuse_in_child("metrics");
-        lanes_metrics<Key> sum;
-        use_shards([&sum](const lane_shard& s) {
-            sum.active += s.table.size();
-            sum.posted += s.posted;
-            sum.run += s.run;
-            sum.dropped += s.dropped;
-            sum.rejected += s.rejected;
-            sum.beyond += s.beyond;
-            sum.memory += s.table.footprint() + (s.table.size() + s.unused_count) * entry_bytes;
-        });
-        sum.delays = delays_.all();
-        return sum;
-    }
-
-    std::size_t close(const Key& key) {
-        refuse_in_child("close");
-        place at = find(key, true);
-        return lanes_state::close(std::move(at.guard), at.shard, at.found);
-    }
-
-    [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) {
-        refuse_in_child("wait_idle");
-        place at = find(key, true);
-        return lanes_state::wait_idle(std::move(at.guard), at.shard, at.found, limit);
-    }
-
-    /// Returns a hash in which each bit depends on all bits of the result of `Hash`. Mixing is necessary
-    /// because the result of `Hash` may be the key itself. Modeled on the finalizer Mix13 of Stafford.
-    [[nodiscard]] std::uint64_t hash(const Key& key) const noexcept {
-        std::uint64_t h = hash_(key);
-        h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
-        h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
-        return h ^ (h >> 31);
-    }
-
-private:
-    static constexpr std::size_t most_keys = 1024; // each key of a running request needs space on the stack
-
-    struct with_key : keyed_task {
-        with_key(task::function answer, std::uint64_t mixed, const Key& k)
-            : keyed_task(answer, mixed), key(k) {}
-        Key key;
-    };
-
-    /// The task of a function, together with the key of the function. If the function has up to 32 bytes and
-    /// the key has one word, the task fits into one cache line.
-    template <class F>
-    struct keyed final : with_key {
-        template <class G>
-        keyed(const Key& k, std::uint64_t mixed, G&& g)
-            : with_key(&answer, mixed, k), f(std::forward<G>(g)) {}
-
-        static const char* answer(task* base, task_request request) {
-            if (request == task_request::describe) return type_description<F>();
-            auto* const self = static_cast<keyed*>(base);
-            if (request == task_request::abandon) {
-                recycler::destroy(self);
-            } else {
-                // The function is moved, so that the call can reuse the memory of the task.
-                F own(std::move(self->f));
-                recycler::destroy(self);
-                static_cast<void>(own());
-            }
-            return nullptr;
-        }
-
-        F f;
-    };
-
-    using delay = typename lanes_metrics<Key>::delay;
-
-    struct entry final : lane {
-        entry(Key&& moved, std::uint32_t of_key) noexcept : lane(of_key), key(std::move(moved)) {}
-        Key key;
-    };
-    static constexpr std::size_t entry_bytes =
-        recycler::holds<entry> ? std::size_t{64} << recycler::size_class(sizeof(entry)) : sizeof(entry);
-
-    /// A pointer to a lane, or null, together with its shard and the owned lock of the shard.
-    struct place {
-        lane_shard& shard;
-        lanes_state::lock guard;
-        lane* found;
-    };
-
-    static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
-
-    template <class F>
-    [[nodiscard]] keyed_task* make_keyed(const Key& key, std::uint64_t hashed, F&& f, const char* where) {
-        using callable = std::decay_t<F>;
-        refuse_in_child(where);
-        refuse_empty<callable>(f, where);
-        if constexpr (std::is_nothrow_move_constructible_v<callable>)
-            return recycler::create<keyed<callable>>(key, hashed, std::forward<F>(f));
-        else
-            return make_keyed(key, hashed, owned_task(make_task(std::forward<F>(f))), where);
-    }
-    [[nodiscard]] static lane* lane_at(lane_shard& s, const Key& key, std::uint32_t hashed) {
-        return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
-    }
-    /// Finds the lane of a key. If `sorts` is true, find() first moves the tasks that were posted earlier to
-    /// their lanes. In this case, the caller must release the lock with unlock().
-    [[nodiscard]] place find(const Key& key, bool sorts) {
-        const std::uint64_t hashed = hash(key);
-        lane_shard& s = shard_of(hashed);
-        lanes_state::lock guard(s.lock);
-        if (sorts) sort_all(s);
-        return {s, std::move(guard), lane_at(s, key, static_cast<std::uint32_t>(hashed))};
-    }
-
-    // ---- for lanes_state
-
-    static bool schedule(lanes_state& self, task* drain, task_order order) {
-        const Executor copied = static_cast<state&>(self).inner; // the drain may destroy `self`
-        return accept_task(copied, drain, order);
-    }
-    static lane* lane_of(lane_shard& s, keyed_task& given) noexcept {
-        // The task destroys its key later, without the lock, even if the key has been moved from.
-        Key& key = lane_claim::of(given) != nullptr ? static_cast<lane_claim_of<Key>&>(given).key
-                                                    : static_cast<with_key&>(given).key;
-        if (lane* const found = lane_at(s, key, given.hash)) return found;
-        try {
-            entry* fresh = nullptr;
-            if (s.unused != nullptr) {
-                fresh = static_cast<entry*>(std::exchange(s.unused, s.unused->chain));
-                --s.unused_count;
-                std::destroy_at(fresh);
-                std::construct_at(fresh, std::move(key), given.hash);
-            } else {
-                fresh = recycler::create<entry>(std::move(key), given.hash);
-            }
-            s.table.insert(*fresh);
-            return fresh;
-        } catch (...) {
-            s.left.failure = std::current_exception();
-            return nullptr;
-        }
-    }
-    static void end_lane(lane& of) noexcept { recycler::destroy(static_cast<entry*>(&of)); }
-    static void report(lanes_state& self) noexcept {
-        report_unhandled(static_cast<state&>(self).inner, type_description<lanes>());
-    }
-    static void note_delay(lanes_state& self, const lane& of, std::uint64_t ns) noexcept {
-        auto& own = static_cast<state&>(self);
-        try {
-            if constexpr (lanes_metrics<Key>::keeps_keys)
-                own.delays_.note({key_of(of), ns});
-            else
-                own.delays_.note({own.hash_(key_of(of)), ns});
-        } catch (...) { // there is no memory, so this delay is omitted
-        }
-    }
-    static void end(lanes_state& self) noexcept { delete static_cast<state*>(&self); }
-    static constexpr operations table{
-        &schedule, &lane_of, &end_lane, std::is_trivially_destructible_v<Key>, &report, &note_delay, &end};
-
-    [[no_unique_address]] Hash hash_;
-    longest_delays<delay> delays_;
 };
 
 /// A handle of one lane, with the operations of task_sink. Two handles are equal if they have the same key

@@ -168,6 +168,47 @@ TEST_CASE("Lanes hash, copy and destroy keys outside of their locks") {
     }
 }
 
+TEST_CASE("Lanes hash, copy and destroy the keys of a request outside of their locks") {
+    for (const std::size_t capacity : {std::size_t{0}, std::size_t{2}}) {
+        for (const unsigned shards : {1U, 4U}) {
+            users_context context;
+            const session_lanes l(context.get_executor(), {.lane_capacity = capacity, .shards = shards});
+            const session_key other(std::make_shared<session>(session{1, nullptr, {}}));
+            bool is_in = false;
+            int ended = 0;
+            const std::function<void()> use = [&] {
+                if (std::exchange(is_in, true)) return;
+                for (int i = 0; i != 4; ++i) // takes the locks that there are
+                    (void)l.depth(session_key(std::make_shared<session>(session{i, nullptr, {}})));
+                is_in = false;
+            };
+            int ran = 0;
+            for (int round = 0; round != 3; ++round) {
+                std::vector<session_key> keys;
+                for (int i = 0; i != 10; ++i) {
+                    auto owned = std::make_shared<session>(session{i + 2, &use, {}});
+                    owned->at_end = [&] {
+                        ++ended;
+                        (void)l.post(other, [] {});
+                    };
+                    keys.emplace_back(std::move(owned));
+                }
+                for (int i = 0; i != 3; ++i) // with a capacity, two of them wait
+                    (void)l.post(l.keys().write_all(keys), [&ran] { ++ran; });
+                (void)l.post(l.keys().read(keys[0], keys[1]), [&ran] { ++ran; });
+                l.dispatch({keys[2], other}, [&ran] { ++ran; });
+                if (round == 1) (void)l.close(keys[0]);
+                keys.clear();
+                while (context.run() != 0) {
+                }
+            }
+            CHECK(ran > 0);
+            CHECK(ended == 30);
+            CHECK(l.active() == 0);
+        }
+    }
+}
+
 TEST_CASE("Lanes keep no key of a lane that has nothing to run") {
     users_context context;
     const session_lanes l(context.get_executor(), {.shards = 1, .delay_sampling = 1});

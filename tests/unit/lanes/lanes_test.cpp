@@ -522,6 +522,29 @@ TEST_CASE("wait_idle waits for the lane, in a worker too, and is refused inside 
     CHECK(was_refused);
 }
 
+TEST_CASE("A post with several keys that a closed lane refuses leaves no waiter in a full lane") {
+    thread_pool pool(2);
+    const pool_lanes l(pool.get_executor(), {.lane_capacity = 1, .policy = when_full::block, .shards = 1});
+    std::latch have_begun(2);
+    std::latch release(1);
+    for (const std::uint64_t key : {1U, 2U}) {
+        (void)l.post(key, [&] {
+            have_begun.count_down();
+            release.wait();
+        });
+    }
+    have_begun.wait();
+    bool has_run = false;
+    (void)l.post(1, [] {}); // now lane 1 is full
+    l.close(2);
+    CHECK_FALSE(l.post({1, 2}, [&has_run] { has_run = true; }));
+    release.count_down();
+    pool.wait_idle();
+    CHECK_FALSE(has_run);
+    CHECK(l.metrics().rejected == 1);
+    CHECK(l.active() == 0);
+}
+
 // ---- metrics
 
 TEST_CASE("The longest delays are kept, one of each key, the longest first") {

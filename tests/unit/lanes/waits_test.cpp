@@ -109,6 +109,20 @@ TEST_CASE("each form of wait_idle ends when the lane falls idle") {
     with_each_far_limit(l, check);
 }
 
+TEST_CASE("wait_idle waits for what the functions of the lane post to the lane") {
+    thread_pool pool(2);
+    const lanes_of_pool l(pool.get_executor());
+    for (int i = 0; i != 1000; ++i) {
+        std::atomic<bool> has_run{false};
+        const auto posts = [&] { (void)l.post(1, [&] { has_run = true; }); };
+        (void)(i % 2 == 0 ? l.post(1, posts) : l.post({1, 2}, posts));
+        l.wait_idle(1);
+        const bool was_idle = has_run;
+        pool.wait_idle();
+        REQUIRE(was_idle);
+    }
+}
+
 TEST_CASE("a stop that is requested during a wait_idle ends that wait, and no other one") {
     thread_pool pool(1);
     const lanes_of_pool l(pool.get_executor());

@@ -26,6 +26,24 @@ TEST_CASE("requests about a key have their key and number") {
     CHECK(ask({"RESET", "k"}).what == verb::reset);
 }
 
+TEST_CASE("requests with several keys have all of them") {
+    const command set = ask({"mset", "a", "1", "b", "-2", "a", "3"});
+    CHECK(set.what == verb::mset);
+    REQUIRE(set.several.size() == 2); // the last number of a key counts
+    CHECK(set.several[0].key == "a");
+    CHECK(set.several[0].total == 3);
+    CHECK(set.several[1].key == "b");
+    CHECK(set.several[1].total == -2);
+    const command get = ask({"MGET", "a", "b", "a"});
+    CHECK(get.what == verb::mget);
+    CHECK(get.several.size() == 3);
+    const command transfer = ask({"Transfer", "a", "b", "-5"});
+    CHECK(transfer.what == verb::transfer);
+    REQUIRE(transfer.several.size() == 2);
+    CHECK(transfer.several[1].key == "b");
+    CHECK(transfer.n == -5);
+}
+
 TEST_CASE("mistakes become errors that name them") {
     options chosen;
     chosen.limit.work = 10;
@@ -38,6 +56,14 @@ TEST_CASE("mistakes become errors that name them") {
                                                            {"WORK", "k", "11"},
                                                            {"ADD", "k", "9223372036854775808"},
                                                            {"GET"},
+                                                           {"MSET", "k"},
+                                                           {"MSET", "k", "1", "l"},
+                                                           {"MSET", "k", "1", "l", "x"},
+                                                           {"MGET"},
+                                                           {"TRANSFER", "k", "l"},
+                                                           {"TRANSFER", "k", "l", "x"},
+                                                           {"TRANSFER", "k", "k", "1"},
+                                                           {"TRANSFER", "k", "l", "1", "2"},
                                                            {"PING", "a", "b"},
                                                            {"CONFIG", "SET", "a"},
                                                            {"CONFIG", "GET"},
@@ -56,6 +82,7 @@ TEST_CASE("a key has a longest length") {
     const std::string longest(512, 'k');
     CHECK(ask({"ADD", longest, "1"}).what == verb::add);
     CHECK(ask({"ADD", longest + "k", "1"}).text == "-ERR too long a key\r\n");
+    CHECK(ask({"MGET", "k", longest + "k"}).text == "-ERR too long a key\r\n");
 }
 
 TEST_CASE("bytes of a client do not break the line of its error") {

@@ -53,6 +53,41 @@ TEST_CASE("commands are answered, those of one connection in their order") {
     CHECK(client.receive_all().ends_with("\r\n+PONG\r\n*2\r\n:1\r\n:1\r\n+OK\r\n"));
 }
 
+TEST_CASE("MSET sets totals, MGET reads them, and TRANSFER moves a number between two of them") {
+    for (const std::int64_t on_the_spot : {-1, 100}) {
+        ordered::options chosen;
+        chosen.limit.work_on_the_spot = on_the_spot;
+        running_server server(chosen);
+        plain_client client(server.port());
+        client.expect("MSET a 5 b 7 a 6\r\nMGET a none b a\r\n",
+                      "+OK\r\n*4\r\n*2\r\n:1\r\n:6\r\n$-1\r\n*2\r\n:1\r\n:7\r\n*2\r\n:1\r\n:6\r\n");
+        client.expect("MGET none\r\n", "*1\r\n$-1\r\n");
+        // A total may become negative, like after ADD. An unknown key counts as 0.
+        client.expect("TRANSFER a c 10\r\nMGET a c\r\n",
+                      "+OK\r\n*2\r\n*2\r\n:2\r\n:-4\r\n*2\r\n:1\r\n:10\r\n");
+        // A request with several keys has its place in the order of each key.
+        client.expect("WORK a 1000\r\nMSET b 1 a 2\r\nADD b 1\r\nTRANSFER b a 2\r\nWORK b 0\r\n",
+                      "*2\r\n:3\r\n:");
+        CHECK(client.receive_lines(1).ends_with("\r\n"));
+        client.expect("GET a\r\n", "+OK\r\n*2\r\n:3\r\n:2\r\n+OK\r\n*2\r\n:5\r\n:0\r\n*2\r\n:5\r\n:4\r\n");
+    }
+}
+
+TEST_CASE("a request with several keys that fails changes none of them") {
+    ordered::options chosen;
+    chosen.limit.keys = 3;
+    running_server server(chosen);
+    plain_client client(server.port());
+    client.expect("MSET a -9223372036854775807 b 9223372036854775807\r\n", "+OK\r\n");
+    client.expect("TRANSFER a c 2\r\nTRANSFER c b 1\r\nMGET a b c\r\n",
+                  "-ERR the total would overflow\r\n-ERR the total would overflow\r\n"
+                  "*3\r\n*2\r\n:1\r\n:-9223372036854775807\r\n*2\r\n:1\r\n:9223372036854775807\r\n"
+                  "*2\r\n:0\r\n:0\r\n");
+    client.expect("MSET a 1 d 1\r\nTRANSFER a e 1\r\nMGET d a e\r\n",
+                  "-ERR too many keys\r\n-ERR too many keys\r\n"
+                  "*3\r\n$-1\r\n*2\r\n:1\r\n:-9223372036854775807\r\n$-1\r\n");
+}
+
 TEST_CASE("requests are recorded in a log, each once and with its key") {
     ekiden::request_log log({.capacity = 100});
     ordered::options chosen;
@@ -60,8 +95,8 @@ TEST_CASE("requests are recorded in a log, each once and with its key") {
     chosen.limit.work_on_the_spot = -1;
     running_server server(chosen);
     plain_client client(server.port());
-    client.expect("ADD a 5\r\nADD b 6\r\nADD a 1\r\nPING\r\n",
-                  "*2\r\n:1\r\n:5\r\n*2\r\n:1\r\n:6\r\n*2\r\n:2\r\n:6\r\n+PONG\r\n");
+    client.expect("ADD a 5\r\nADD b 6\r\nMSET a 6 b 1\r\nPING\r\n",
+                  "*2\r\n:1\r\n:5\r\n*2\r\n:1\r\n:6\r\n+OK\r\n+PONG\r\n");
     server.end();
     std::stringstream text;
     const auto found = log.write_csv(text);
@@ -72,7 +107,7 @@ TEST_CASE("requests are recorded in a log, each once and with its key") {
         keys.push_back(
             line.substr(line.find(',') + 1, line.find(',', line.find(',') + 1) - line.find(',') - 1));
     REQUIRE(keys.size() == 4);
-    CHECK(keys[1] == keys[3]);
+    CHECK(keys[1] == keys[3]); // MSET is recorded with its first key
     CHECK(keys[1] != keys[2]);
 }
 
@@ -97,6 +132,28 @@ TEST_CASE("every key's numbers are 1 to n and its totals right while connections
             const ordered_client::report r = ordered_client::run(p);
             expect_none(r);
             CHECK(r.answered + r.lost == r.sent);
+            const ordered::counters& all = server.end();
+            CHECK(taken(all) == all.replies + all.lost);
+            CHECK((all.on_the_spot > 0) == (on_the_spot >= 0));
+        }
+    }
+}
+
+TEST_CASE("the sum over all accounts stays while transfers run and connections are killed") {
+    for (const std::int64_t on_the_spot : {-1, 100}) {
+        for (const std::size_t lane : {2, 256}) {
+            ordered::options chosen;
+            chosen.limit.work_on_the_spot = on_the_spot;
+            chosen.limit.lane = lane;
+            running_server server(chosen);
+            ordered_client::plan p =
+                plan_for(server, static_cast<std::uint64_t>(ekiden_test::rounds(40'000)));
+            p.accounts = 10;
+            p.kill_one_in = 500;
+            const ordered_client::report r = ordered_client::run(p);
+            expect_none(r);
+            CHECK(r.answered + r.lost == r.sent);
+            CHECK(r.killed > 0);
             const ordered::counters& all = server.end();
             CHECK(taken(all) == all.replies + all.lost);
             CHECK((all.on_the_spot > 0) == (on_the_spot >= 0));

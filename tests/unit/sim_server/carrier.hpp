@@ -2,6 +2,7 @@
 /// knows what the server has accepted, and checks that the server closes nothing too early.
 #pragma once
 
+#include "model.hpp"
 #include "script.hpp"
 #include "wire.hpp"
 
@@ -19,13 +20,6 @@ namespace sim_server {
 
 using moment = std::chrono::steady_clock::time_point;
 
-/// The counters of a connection.
-struct account_of_bytes {
-    std::size_t delivered = 0; ///< bytes that the server received while it accepted requests
-    std::size_t written = 0;   ///< number of replies
-    bool is_given_up = false;  ///< closed by a deadline, or by the end of the grace period
-};
-
 /// The server's state on which the end of a connection depends.
 struct ending {
     bool has_begun = false;
@@ -36,9 +30,9 @@ struct ending {
 class carrier final : public ordered::connection {
 public:
     carrier(ordered::server& of, wire_end& end, const script& asked, account_of_bytes& books,
-            const ending& state, int& alive)
+            const ending& state, model& keys, int& alive)
         : connection(of), chosen_(of.chosen()), network_(of.network()), end_(end), asked_(asked),
-          books_(books), state_(state), alive_(alive) {
+          books_(books), state_(state), keys_(keys), alive_(alive) {
         ++alive_;
         end_.changed = [this] { look(); };
     }
@@ -73,6 +67,8 @@ private:
         end_.close();
         look();
     }
+
+    void placed(const ordered::request& r) override { books_.expected.push_back(keys_.run(r)); }
 
     void look() {
         if (std::exchange(is_posted_, true)) return;
@@ -147,6 +143,7 @@ private:
     const script& asked_;
     account_of_bytes& books_;
     const ending& state_;
+    model& keys_;
     int& alive_;
     std::span<char> reading_;
     std::string_view writing_;

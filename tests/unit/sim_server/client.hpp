@@ -30,8 +30,9 @@ struct behaviour {
 class client {
 public:
     client(ekiden::sim_context& outside, wire_end& end, const script& asked, const behaviour& how,
-           std::vector<key_history>& keys, std::function<void()> answered, std::function<void()> over)
-        : outside_(outside), end_(end), asked_(asked), how_(how), keys_(keys),
+           std::vector<key_history>& keys, account_of_bytes& books, std::function<void()> answered,
+           std::function<void()> over)
+        : outside_(outside), end_(end), asked_(asked), how_(how), keys_(keys), books_(books),
           on_answer_(std::move(answered)), on_over_(std::move(over)), timer_(outside) {
         end_.changed = [this] { wake(); };
         wake();
@@ -97,17 +98,19 @@ private:
                                 "each PING gets its own text");
         else if (mine.what == kind::quit)
             ekiden::sim::expect(reply.front() == "+OK", "QUIT is answered");
+        else if (mine.what == kind::get && reply.front() == "$-1")
+            ekiden::sim::expect(!has_changed(mine.key), "a key that was changed is there");
         else
-            check_key(mine, reply);
+            check_keys(mine, reply);
         ++answered_;
         on_answer_();
     }
 
-    void check_key(const request& mine, const std::vector<std::string>& reply) {
-        if (mine.what == kind::get && reply.front() == "$-1") {
-            ekiden::sim::expect(!has_changed(mine.key), "a key that was changed is there");
-            return;
-        }
+    void check_keys(const request& mine, const std::vector<std::string>& reply) {
+        ekiden::sim::expect(!books_.expected.empty() && reply == books_.expected.front(),
+                            "the result is the one of running all requests one after the other");
+        books_.expected.pop_front();
+        if (mine.what == kind::several) return;
         ekiden::sim::expect(reply.size() == 3 && reply[0] == "*2", "a key's request gets two numbers");
         const std::int64_t number = std::stoll(reply[1].substr(1));
         const auto now = key_history::decode(number, std::stoll(reply[2].substr(1)));
@@ -132,6 +135,7 @@ private:
     const script& asked_;
     const behaviour how_;
     std::vector<key_history>& keys_;
+    account_of_bytes& books_;
     const std::function<void()> on_answer_;
     const std::function<void()> on_over_;
     ekiden::steady_timer timer_;

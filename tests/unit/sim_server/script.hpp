@@ -10,6 +10,7 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,7 +23,8 @@ namespace sim_server {
 inline constexpr std::int64_t one_draw = 3'499'211'612;
 inline constexpr unsigned most_bits = 31;
 
-enum class kind : std::uint8_t { add, work, get, ping, quit, unheard };
+/// The model checks the replies to requests of the kind `several`.
+enum class kind : std::uint8_t { add, work, get, several, ping, quit, unheard };
 
 struct request {
     kind what;
@@ -58,6 +60,15 @@ struct script {
     }
 };
 
+/// The counters of a connection, and the replies that it must get.
+struct account_of_bytes {
+    std::size_t delivered = 0; ///< bytes that the server received while it accepted requests
+    std::size_t written = 0;   ///< number of replies
+    bool is_given_up = false;  ///< closed by a deadline, or by the end of the grace period
+    /// The lines of the replies to requests that were placed.
+    std::deque<std::vector<std::string>> expected{};
+};
+
 /// Removes a reply from the front. Returns its lines, of which the first has the kind. Empty if the reply is
 /// not complete.
 inline std::optional<std::vector<std::string>> take_reply(std::string& bytes) {
@@ -68,7 +79,7 @@ inline std::optional<std::vector<std::string>> take_reply(std::string& bytes) {
         if (end == std::string::npos) return {};
         lines.push_back(bytes.substr(at, end - at));
         at = end + 2;
-        if (lines.back() == "*2") missing += 2;
+        if (lines.back().starts_with('*')) missing += std::stoul(lines.back().substr(1));
         if (lines.back().starts_with('$') && lines.back() != "$-1") ++missing;
     }
     bytes.erase(0, at);

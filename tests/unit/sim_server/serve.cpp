@@ -21,10 +21,39 @@ std::string array_of(const std::string& name, const std::string& key, const std:
     return text;
 }
 
+/// Draws a request with several keys. No other requests than these and ADD use the accounts.
+request draw_several() {
+    constexpr unsigned accounts = 3;
+    const auto some = [] { return " a" + std::to_string(choose(accounts)); };
+    // Now and then, a total is so large that a transfer overflows.
+    const auto number = [] { return " " + std::to_string(choose(8) == 7 ? INT64_MAX / 2 : choose(100)); };
+    std::string text;
+    switch (choose(4)) {
+    case 0: {
+        const unsigned from = choose(accounts);
+        const unsigned to = (from + 1 + choose(accounts - 1)) % accounts;
+        text = "TRANSFER a" + std::to_string(from) + " a" + std::to_string(to) + number();
+        break;
+    }
+    case 1:
+        text = "MSET";
+        for (unsigned i = 1 + choose(accounts); i != 0; --i) text += some() + number();
+        break;
+    case 2:
+        text = "MGET";
+        for (unsigned i = 1 + choose(accounts); i != 0; --i) text += some();
+        break;
+    default:
+        text = "ADD" + some() + number();
+    }
+    return {kind::several, never, 0, text + "\r\n"};
+}
+
 /// Draws a request of a client. The key has `bits` unused bits left.
 request draw_request(unsigned key, unsigned& bits, std::size_t place) {
     const std::string name = "k" + std::to_string(key);
-    const std::uint32_t drawn = choose(8);
+    const std::uint32_t drawn = choose(12);
+    if (drawn >= 8) return draw_several();
     if (drawn < 3 && bits < most_bits) {
         const std::int64_t bit = std::int64_t{1} << bits++;
         const std::string n = std::to_string(bit);
@@ -92,8 +121,8 @@ public:
         }
         for (std::size_t i = 0; i != count_; ++i)
             clients_.push_back(std::make_unique<client>(
-                outside_, wires_[i]->client, scripts_[i], draw_behaviour(), keys_, [this] { answered(); },
-                [this] { over(); }));
+                outside_, wires_[i]->client, scripts_[i], draw_behaviour(), keys_, books_[i],
+                [this] { answered(); }, [this] { over(); }));
         if (choose(4) == 3) ekiden::sim::at_any_time("a signal", [this] { stop(); });
     }
 
@@ -111,14 +140,27 @@ public:
             last.push_back(key_history::decode(number, known != nullptr ? known->total : 0));
             keys_[key].close(number, last.back());
         }
+        if (!is_forced()) check_model();
         for (std::size_t i = 0; i != count_; ++i) check_client(i, last);
     }
 
 private:
+    /// Returns whether the server may have given up requests.
+    [[nodiscard]] bool is_forced() const {
+        return state_.is_forced || ekiden::steady_timer::now() - state_.begun >= ordered::deadlines{}.grace;
+    }
+    void check_model() {
+        for (const char* key : {"k0", "k1", "k2", "a0", "a1", "a2"}) {
+            const ordered::account* const known = server_.keys().find(key, false);
+            const auto has = known != nullptr ? model::state{known->number, known->total} : model::state{};
+            expect(model_.at(key) == has, "each key is what running all requests in order makes of it");
+        }
+    }
+
     void accept(std::size_t i) {
         if (state_.has_begun || !server_.has_room()) return wires_[i]->server.reset();
-        server_.add(
-            std::make_shared<carrier>(server_, wires_[i]->server, scripts_[i], books_[i], state_, alive_));
+        server_.add(std::make_shared<carrier>(server_, wires_[i]->server, scripts_[i], books_[i], state_,
+                                              model_, alive_));
     }
 
     /// Stops the server, and sometimes a second time.
@@ -178,6 +220,7 @@ private:
     std::vector<script> scripts_;
     std::vector<account_of_bytes> books_;
     ending state_;
+    model model_;
     int alive_ = 0;
     bool has_ended_ = false;
     std::vector<std::unique_ptr<wire>> wires_;

@@ -8,6 +8,7 @@
 #include <ekiden/sys/atomic.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -20,13 +21,49 @@ struct keyed_task : task {
     std::uint32_t when = 0; // the result of lanes_state::time() at the post; 0 if no delay is measured
 };
 
-/// An element of a shard's list of things that a drain can run: a lane, or a request with several keys.
+/// Something that a drain can run: a lane, or a request with several keys.
 struct runnable {
     explicit runnable(bool several) noexcept : is_request(several) {}
 
-    runnable* next_ready = nullptr; ///< the next element of the list
+    runnable* next_ready = nullptr; ///< the next element of a ready_list, or of another list
     const bool is_request;
-    bool is_ready = false; ///< true if the lane is in the list
+    bool is_ready = false; ///< true if the lane is in its shard's list of ready lanes
+};
+
+/// A list of lanes and requests that drains can run, in the order in which they became ready.
+class ready_list {
+public:
+    [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+    [[nodiscard]] runnable* first() const noexcept { return first_; }
+    void push(runnable& last) noexcept {
+        last.is_ready = true;
+        last.next_ready = nullptr;
+        (empty() ? first_ : last_->next_ready) = &last;
+        last_ = &last;
+    }
+    /// Removes the first element. The list must not be empty.
+    [[nodiscard]] runnable& pop() noexcept {
+        runnable& popped = *std::exchange(first_, first_->next_ready);
+        popped.is_ready = false;
+        return popped;
+    }
+    /// Appends all elements of another list.
+    void append(const ready_list& later) noexcept {
+        if (later.empty()) return;
+        (empty() ? first_ : last_->next_ready) = later.first_;
+        last_ = later.last_;
+    }
+    /// Moves the element behind `before` to the front.
+    void move_to_front(runnable& before) noexcept {
+        runnable& moved = *before.next_ready;
+        before.next_ready = moved.next_ready;
+        if (last_ == &moved) last_ = &before;
+        moved.next_ready = std::exchange(first_, &moved);
+    }
+
+private:
+    runnable* first_ = nullptr;
+    runnable* last_ = nullptr; // undefined if the list is empty
 };
 
 /// A lane. A derived class adds the key. A lane exists while it has tasks, is running or is taken.

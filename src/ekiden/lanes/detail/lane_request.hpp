@@ -12,6 +12,7 @@
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -130,6 +131,8 @@ struct lane_request : runnable {
     /// The number of claims that are neither granted nor abandoned.
     sys::atomic<std::uint32_t> pending;
     std::uint32_t when = 0; ///< like keyed_task::when
+    bool has_run = false;   ///< true if the function has been called, or is about to be called
+    bool is_lost = false;   ///< true if the function was not called because a lane was closed
     /// True if the function must not be called. Only a thread that has removed a claim or the request from a
     /// queue sets this member, and it must then abandon the claim, or end the request.
     sys::atomic<bool> is_canceled{false};
@@ -161,8 +164,8 @@ public:
     template <class G>
     [[nodiscard]] static lane_request& make(std::span<const listed_key<Key>> keys, G&& f) {
         const std::size_t bytes = offset() + keys.size() * sizeof(claim_type);
-        void* const memory = bytes <= recycler::max_frame ? recycler::allocate(recycler::size_class(bytes))
-                                                          : ::operator new(bytes, alignment);
+        void* const memory = is_recycled(bytes) ? recycler::allocate(recycler::size_class(bytes))
+                                                : ::operator new(bytes, alignment());
         try {
             return *::new (memory) lane_request_of(keys, std::forward<G>(f));
         } catch (...) {
@@ -189,8 +192,6 @@ public:
 
 private:
     using claim_type = lane_claim_of<Key>;
-    static constexpr std::align_val_t alignment{64}; // the alignment of a recycled node
-    static_assert(alignof(claim_type) <= 64, "ekiden: lanes: the alignment of a key is at most 64 bytes");
 
     template <class G>
     lane_request_of(std::span<const listed_key<Key>> keys, G&& f)
@@ -213,11 +214,17 @@ private:
     [[nodiscard]] claim_type* place(std::uint32_t n) noexcept {
         return reinterpret_cast<claim_type*>(reinterpret_cast<std::byte*>(this) + offset()) + n;
     }
+    static constexpr std::align_val_t alignment() noexcept {
+        return std::align_val_t{std::max(alignof(lane_request_of), alignof(claim_type))};
+    }
+    static constexpr bool is_recycled(std::size_t bytes) noexcept {
+        return bytes <= recycler::max_frame && alignment() <= std::align_val_t{64};
+    }
     static void free(void* memory, std::size_t bytes) noexcept {
-        if (bytes <= recycler::max_frame)
+        if (is_recycled(bytes))
             recycler::deallocate(memory, recycler::size_class(bytes));
         else
-            ::operator delete(memory, bytes, alignment);
+            ::operator delete(memory, bytes, alignment());
     }
 
     std::optional<F> f_;

@@ -26,7 +26,7 @@ bool lanes_state::enqueue(lane_shard& s, keyed_task* given, task_order order) {
 
 /// Pushes a task with one key to the inbox. Returns true if no other thread owns the drain.
 bool lanes_state::push_in_order(lane_shard& s, keyed_task* given) noexcept {
-    // [LO1] Relaxed is enough, as the page execution/detail/strand.md explains.
+    // [LN2] Relaxed is enough, as the page execution/detail/strand.md explains.
     if (!has_several_.load(sys::relaxed) || EKIDEN_MUTANT(lanes_post_into_a_request)) [[likely]]
         return s.inbox.push(given);
     const std::lock_guard guard(s.order);
@@ -68,7 +68,7 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     trace::detail::moment(trace::kind::queued, given);
     append(s, here, given);
     settle(s, here);
-    const bool needs_drain = s.first_ready != nullptr && s.inbox.try_begin();
+    const bool needs_drain = !s.ready.empty() && s.inbox.try_begin();
     if (!wait) {
         unlock(guard, s);
         return !needs_drain || give_drain(s, order, given);
@@ -155,14 +155,6 @@ void lanes_state::append(lane_shard& s, lane& here, keyed_task* given) noexcept 
     ++here.waiting;
     const lane_claim* const claim = lane_claim::of(*given);
     if (claim == nullptr || claim->is_first()) ++s.posted; // counts a request once
-}
-
-/// Adds a lane or a request to the list of what the drain runs.
-void lanes_state::make_ready(lane_shard& s, runnable& given) noexcept {
-    given.is_ready = true;
-    given.next_ready = nullptr;
-    (s.first_ready == nullptr ? s.first_ready : s.last_ready->next_ready) = &given;
-    s.last_ready = &given;
 }
 
 // ---- the inbox
@@ -282,9 +274,9 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
         std::uint32_t lost = 0;       // the number of abandoned functions, without the function of `given`
         std::uint32_t given_lost = 0; // 1 if the function of `given` is abandoned here
         while (keep_drain(s, true)) {
-            if (s.first_ready == nullptr) sys::yield(); // a push is in progress
-            while (s.first_ready != nullptr) {
-                runnable& first = *std::exchange(s.first_ready, s.first_ready->next_ready);
+            if (s.ready.empty()) sys::yield(); // a push is in progress
+            while (!s.ready.empty()) {
+                runnable& first = s.ready.pop();
                 if (first.is_request) {
                     auto& ended = static_cast<lane_request&>(first);
                     const bool is_given = given != nullptr && ended.has(given);

@@ -3,6 +3,7 @@
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
 #include <ekiden/observe/trace.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -14,6 +15,11 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 // ---- posts
+
+void lanes_state::expect_key_count(std::size_t count, const char* where) {
+    constexpr std::size_t most_keys = 1024; // each key of a running request needs space on the stack
+    if (count > most_keys) sys::refuse_argument(where, "number of keys", count, "0 to 1024");
+}
 
 /// A shard in which a request has claims. The shards of a post are sorted by their addresses, so that all
 /// threads acquire the locks of several shards in the same order.
@@ -73,7 +79,7 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
 
 /// Pushes the claims of a request to the inboxes of its shards.
 void lanes_state::push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept {
-    // [LO1] Relaxed is enough, as the page execution/detail/strand.md explains.
+    // [LN2] Relaxed is enough, as the page execution/detail/strand.md explains.
     if (!has_several_.load(sys::relaxed)) has_several_.store(true, sys::relaxed);
     for (const post_shard& each : shards)
         if (!EKIDEN_MUTANT(lanes_request_without_order)) each.shard->order.lock();
@@ -95,25 +101,23 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
     for (const post_shard& each : shards) each.shard->lock.lock();
     std::optional<bool> answer;
     std::exception_ptr failure;
-    // find_room() may add a waiter to a list. So all other reasons to refuse the request are checked before.
-    std::uint32_t found = 0;   // the number of claims whose lane exists
-    std::uint32_t entered = 0; // the number of claims for which there is room
-    for (; found != given.claims; ++found) {
-        lane_claim& c = given.claim(found);
-        c.where = how_.lane_of(*c.shard, c);
+    // Finds all lanes first, because a post that is refused must not wait for room in another lane.
+    for (std::uint32_t n = 0; n != given.claims && !answer && failure == nullptr; ++n) {
+        lane_claim& c = given.claim(n);
+        lane_shard& s = *c.shard;
+        c.where = how_.lane_of(s, c);
         if (c.where == nullptr) {
-            failure = std::exchange(c.shard->left.failure, nullptr);
-            break;
+            failure = std::exchange(s.left.failure, nullptr);
+        } else if (c.where->is_closed.load(sys::relaxed) && !EKIDEN_MUTANT(lanes_wait_before_refusal)) {
+            ++s.rejected;
+            answer = false;
         }
     }
-    if (failure == nullptr && is_closed(given) && !EKIDEN_MUTANT(lanes_wait_before_refusal)) {
-        ++given.claim(0).shard->rejected;
-        answer = false;
-    }
-    for (; failure == nullptr && !answer && entered != given.claims; ++entered) {
+    std::uint32_t entered = 0; // the number of claims for which there is room
+    while (entered != given.claims && !answer && failure == nullptr) {
         lane_claim& c = given.claim(entered);
         answer = find_room(*c.shard, *c.where, order, waits[entered]);
-        if (answer) break;
+        if (!answer) ++entered;
     }
     if (entered == given.claims) {
         for (std::uint32_t n = 0; n != entered; ++n) {
@@ -123,14 +127,14 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
         }
     } else {
         room_.leave(entered, given.claim(0).shard->left.released);
-        for (std::uint32_t n = 0; n != found; ++n) {
+        for (std::uint32_t n = 0; n != given.claims; ++n) {
             lane_claim& c = given.claim(n);
-            if (c.where->is_unused()) erase(*c.shard, *c.where);
+            if (c.where != nullptr && c.where->is_unused()) erase(*c.shard, *c.where);
         }
     }
     for (post_shard& each : shards) {
         lane_shard& s = *each.shard;
-        each.has_drain = s.first_ready != nullptr && s.inbox.try_begin();
+        each.has_drain = !s.ready.empty() && s.inbox.try_begin();
         each.has_leftovers = !s.left.empty();
     }
     for (const post_shard& each : shards) each.shard->lock.unlock();
@@ -146,17 +150,18 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
 
 // ---- grants
 
-/// Gives the lane to the request of a claim, until the request ends.
-void lanes_state::grant(lane_shard& s, lane& here, lane_claim& given) noexcept {
+/// Gives the lane to the request of a claim, until the request ends. If this is the last grant that the
+/// request needs, adds the request to `ready`.
+void lanes_state::grant(lane& here, lane_claim& given, ready_list& ready) noexcept {
     if (given.is_shared)
         ++here.readers;
     else
         here.is_held = true;
     given.where = &here;
     given.is_granted = true;
-    // [LR1] acq_rel. Release: publishes what the earlier functions of this lane have done. Acquire: the
+    // [LN3] acq_rel. Release: publishes what the earlier functions of this lane have done. Acquire: the
     // thread of the last grant sees what was done in all lanes of the request.
-    if (given.request->pending.fetch_sub(1, sys::acq_rel) == 1) make_ready(s, *given.request);
+    if (given.request->pending.fetch_sub(1, sys::acq_rel) == 1) ready.push(*given.request);
 }
 
 const char* lane_claim::answer(task* self, task_request asked) {
@@ -164,7 +169,7 @@ const char* lane_claim::answer(task* self, task_request asked) {
     auto& dropped = *static_cast<lane_claim*>(self); // a claim is never run
     lane_request& of = *dropped.request;
     if (dropped.has_canceled) of.drop();
-    // [LR1] acq_rel, like the grant of a claim.
+    // [LN3] acq_rel, like the grant of a claim.
     if (of.pending.fetch_sub(1, sys::acq_rel) == 1) lanes_state::end_dropped(of);
     return nullptr;
 }
@@ -176,20 +181,21 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
     const bool gives_drain = keep_drain(s, std::exchange(has_drain, false));
     unlock(guard, s);
     if (gives_drain) has_drain = !passes_on(s, task_order::last);
-    bool is_run = false;
-    bool is_lost = false; // true if close() has canceled the request
     const auto end = [&] {
-        end_request(given);
+        // The requests that become ready are added to the list of this shard, because this thread continues
+        // with this shard. So a chain of requests needs no further drain.
+        ready_list ready;
+        release_lanes(given, &ready);
+        given.end();
         guard.lock();
-        s.run += is_run ? 1 : 0;
-        s.dropped += is_lost ? 1 : 0;
+        s.ready.append(ready);
     };
     try {
         if (!given.is_canceled.load(sys::relaxed) || EKIDEN_MUTANT(lanes_run_a_canceled_request)) {
-            is_lost = is_closed(given) && !EKIDEN_MUTANT(lanes_run_a_closed_request);
-            is_run = !is_lost;
+            const bool is_lost = is_closed(given) && !EKIDEN_MUTANT(lanes_run_a_closed_request);
+            (is_lost ? given.is_lost : given.has_run) = true;
         }
-        if (is_run)
+        if (given.has_run)
             run_within(given, 0);
         else
             given.drop();
@@ -233,12 +239,6 @@ struct dropped_requests {
 
 } // namespace
 
-/// Releases the lanes of a request, and frees the request. All its claims have been granted or abandoned.
-void lanes_state::end_request(lane_request& ended) noexcept {
-    release_lanes(ended);
-    ended.end();
-}
-
 /// Ends a request whose function has been dropped. If the inner context accepts no more tasks, the end of a
 /// request drops the requests that wait for its lanes. These requests may be a long chain, so a loop ends
 /// them, and not a recursion.
@@ -251,32 +251,38 @@ void lanes_state::end_dropped(lane_request& dropped) noexcept {
         lane_request& next = *here.first;
         here.first = static_cast<lane_request*>(next.next_ready);
         lanes_state& all = *next.claim(0).shard->all;
-        if (!EKIDEN_MUTANT(lanes_keep_lanes_of_a_dropped_request)) all.release_lanes(next);
+        if (!EKIDEN_MUTANT(lanes_keep_lanes_of_a_dropped_request)) all.release_lanes(next, nullptr);
         next.end();
         all.drop_handle();
     }
     here.has_owner = false;
 }
 
-/// Gives the lanes of a request to the next tasks and claims.
-void lanes_state::release_lanes(lane_request& ended) noexcept {
+/// Gives the lanes of a request to the next tasks and claims. Adds the requests that become ready to
+/// `requests`, or to the lists of the shards if `requests` is null.
+void lanes_state::release_lanes(lane_request& ended, ready_list* requests) noexcept {
     for (std::uint32_t n = 0; n != ended.claims;) {
         lane_shard& s = *ended.claim(n).shard;
         lock guard(s.lock);
+        if (n == 0) { // before a lane becomes idle, so that a thread that waits for this finds the counts
+            s.run += ended.has_run ? 1U : 0U;
+            s.dropped += ended.is_lost ? 1U : 0U;
+        }
         for (; n != ended.claims && ended.claim(n).shard == &s; ++n) {
             const lane_claim& c = ended.claim(n);
             if (!c.is_granted) continue;
-            // Abandons tasks that were posted before the function returned, like end_batch().
-            if (c.where->is_closed.load(sys::relaxed) && !EKIDEN_MUTANT(lanes_keep_late_posts)) [[unlikely]]
-                sort_all(s);
+            const bool must_sort = c.where->has_waiters || c.where->is_closed.load(sys::relaxed);
+            if (must_sort && !EKIDEN_MUTANT(lanes_keep_late_posts)) [[unlikely]]
+                sort_all(s); // as in end_batch()
             if (c.is_shared)
                 --c.where->readers;
             else
                 c.where->is_held = false;
-            if (!EKIDEN_MUTANT(lanes_release_in_silence)) settle(s, *c.where);
+            if (!EKIDEN_MUTANT(lanes_release_in_silence))
+                settle(s, *c.where, requests != nullptr ? *requests : s.ready);
         }
         const bool needs_drain =
-            !EKIDEN_MUTANT(lanes_release_without_drain) && s.first_ready != nullptr && s.inbox.try_begin();
+            !EKIDEN_MUTANT(lanes_release_without_drain) && !s.ready.empty() && s.inbox.try_begin();
         unlock(guard, s);
         if (needs_drain) (void)give_drain(s, task_order::usual, nullptr);
     }

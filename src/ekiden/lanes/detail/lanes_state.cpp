@@ -100,16 +100,15 @@ void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_
     const serial_scope inside(this);
     (void)sort(s); // even if a lane is ready, because other keys must not wait behind its tasks
     for (bool goes_on = true; goes_on;) {
-        if (s.first_ready == nullptr) (void)sort(s);
-        if (s.first_ready == nullptr) break;
+        if (s.ready.empty()) (void)sort(s);
+        if (s.ready.empty()) break;
         // The tasks in lanes were posted before this check. If a task was posted after pause(), this thread
         // sees that the gate is paused.
         if (!std::exchange(is_kept, false) && !EKIDEN_MUTANT(lanes_forget_the_gate) && inner_.holds_tasks())
             break;
         if (simulation != nullptr) [[unlikely]]
             choose_first(s, *simulation);
-        runnable& first = *std::exchange(s.first_ready, s.first_ready->next_ready);
-        first.is_ready = false;
+        runnable& first = s.ready.pop();
         if (first.is_request) {
             run_request(guard, s, static_cast<lane_request&>(first), has_drain);
             goes_on = limit.goes_on() && !inner_.holds_tasks();
@@ -128,22 +127,19 @@ void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_
 void lanes_state::choose_first(lane_shard& s, simulated_thread& simulation) noexcept {
     (void)sort(s); // so that each posted task can be chosen
     std::uint32_t ready = 0;
-    for (const runnable* r = s.first_ready; r != nullptr; r = r->next_ready) ++ready;
-    runnable* before = nullptr;
-    runnable* chosen = s.first_ready;
-    for (std::uint32_t steps = simulation.choose_next(ready); steps != 0; --steps)
-        before = std::exchange(chosen, chosen->next_ready);
-    if (before == nullptr) return;
-    before->next_ready = chosen->next_ready;
-    if (s.last_ready == chosen) s.last_ready = before;
-    chosen->next_ready = std::exchange(s.first_ready, chosen);
+    for (const runnable* r = s.ready.first(); r != nullptr; r = r->next_ready) ++ready;
+    const std::uint32_t chosen = simulation.choose_next(ready);
+    if (chosen == 0) return; // it is at the front already
+    runnable* before = s.ready.first();
+    for (std::uint32_t n = 1; n != chosen; ++n) before = before->next_ready;
+    s.ready.move_to_front(*before);
 }
 
 /// Ends the work of this thread for the shard. Releases the lock. Returns true if the thread owns the drain
 /// and must give the drain to the inner executor.
 bool lanes_state::leave(lock& guard, lane_shard& s, bool has_drain) noexcept {
     const bool needs_drain = !EKIDEN_MUTANT(lanes_forget_the_rest) && keep_drain(s, has_drain);
-    const bool push_in_progress = s.first_ready == nullptr;
+    const bool push_in_progress = s.ready.empty();
     unlock(guard, s);
     if (needs_drain && push_in_progress) sys::yield(); // the pushing thread may need this processor
     return needs_drain;
@@ -160,8 +156,8 @@ void lanes_state::leave_for_good(lock& guard, lane_shard& s, bool has_drain) noe
 /// must own the drain. Otherwise a lane could wait behind a function that blocks. Returns true if the calling
 /// thread owns the drain and must give the drain to the inner executor.
 bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
-    if (!has_drain) return s.first_ready != nullptr && s.inbox.try_begin();
-    while (s.first_ready == nullptr) {
+    if (!has_drain) return !s.ready.empty() && s.inbox.try_begin();
+    while (s.ready.empty()) {
         if (s.inbox.try_rest()) return false;
         if (!sort(s)) break;
     }
@@ -237,6 +233,8 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
         unlock(guard, s); // abandons these tasks before the lane becomes idle
         guard.lock();
         sort_all(s); // abandons tasks that were posted before the function returned
+    } else if (here.has_waiters) [[unlikely]] {
+        sort_all(s); // a lane with tasks that its own functions have posted is not idle
     }
     taken.tasks.append(here.tasks); // the taken tasks are older
     here.tasks = taken.tasks;
@@ -246,9 +244,10 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
     settle(s, here); // leave() ensures that the drain is queued
 }
 
-/// Called when a lane has got a task or a claim, or has ended a use. Grants the claims at the front of the
-/// lane. If the lane is not in use afterwards, makes it ready, or erases it if it has no tasks.
-void lanes_state::settle(lane_shard& s, lane& here) noexcept {
+/// Called when a lane has got a task or a claim, or when a use of the lane has ended. Grants the claims at
+/// the front of the lane, and adds the requests that are ready now to `requests`. If the lane is not in use
+/// afterwards, makes the lane ready, or erases it if it has no tasks.
+void lanes_state::settle(lane_shard& s, lane& here, ready_list& requests) noexcept {
     if (here.is_running || here.is_ready) return;
     while (!here.is_held && !here.tasks.empty()) {
         lane_claim* const next = lane_claim::of(*here.tasks.front());
@@ -257,11 +256,11 @@ void lanes_state::settle(lane_shard& s, lane& here) noexcept {
         (void)here.tasks.pop();
         --here.waiting;
         tasks_left(s, here, 1);
-        grant(s, here, *next);
+        grant(here, *next, requests);
     }
     if (here.is_taken()) return;
     if (!here.tasks.empty())
-        make_ready(s, here);
+        s.ready.push(here);
     else if (!EKIDEN_MUTANT(lanes_keep_an_idle_entry))
         erase(s, here);
 }
@@ -279,7 +278,7 @@ std::uint32_t lanes_state::drop(task_ring from, task_ring& to) noexcept {
     std::uint32_t lost = 0;
     while (!from.empty()) {
         task* const dropped = from.pop();
-        lost += lane_claim::cancel(*dropped) ? 1 : 0;
+        lost += lane_claim::cancel(*dropped) ? 1U : 0U;
         to.push(dropped);
     }
     return lost;
@@ -325,7 +324,7 @@ void lanes_state::end_unused() noexcept {
 // ---- dispatch, close and wait
 
 bool lanes_state::runs_here(lane_shard& s, keyed_task* given) {
-    // [LO1] Waits for the post of a request with several keys, as a post does.
+    // [LN2] Waits for the post of a request with several keys, as a post does.
     if (has_several_.load(sys::relaxed) && !EKIDEN_MUTANT(lanes_dispatch_into_a_request))
         const std::lock_guard wait(s.order);
     lock guard(s.lock);

@@ -60,8 +60,7 @@ struct alignas(sys::isolation) lane_shard final : task {
 
     alignas(sys::isolation) lane_lock lock; // guards all members below
     bool tasks_are_long = true;
-    runnable* first_ready = nullptr;
-    runnable* last_ready = nullptr; // undefined if nothing is ready
+    ready_list ready;
     lane_table table;
     lane* unused = nullptr; // a list of lanes that are reused for new keys, linked by lane::chain
     std::uint32_t unused_count = 0;
@@ -173,6 +172,9 @@ protected:
     /// Destroys the unused lanes that the shards keep. No other thread may use the lanes.
     void end_unused() noexcept;
 
+    /// Throws std::invalid_argument if a request has too many keys.
+    static void expect_key_count(std::size_t count, const char* where);
+
     /// Returns the address that identifies a lane in a serial_scope. Functions that share a lane have another
     /// address than functions that have the lane alone.
     [[nodiscard]] static const void* scope_of(const lane& of, bool is_shared) noexcept {
@@ -198,7 +200,6 @@ private:
     void append(lane_shard& s, lane& here, keyed_task* given) noexcept;
     [[nodiscard]] bool sort(lane_shard& s) noexcept;
     void give_to_lane(lane_shard& s, keyed_task& given) noexcept;
-    static void make_ready(lane_shard& s, runnable& given) noexcept;
     [[nodiscard]] bool offer(lane_shard& s, task_order order, const task* given);
     [[nodiscard]] bool give_drain(lane_shard& s, task_order order, const task* given);
     [[nodiscard]] bool passes_on(lane_shard& s, task_order order) noexcept;
@@ -210,13 +211,12 @@ private:
     void push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept;
     [[nodiscard]] std::optional<bool> push_bounded(lane_request& given, short_list<post_shard>& shards,
                                                    std::optional<post_wait>* waits, task_order order);
-    static void grant(lane_shard& s, lane& here, lane_claim& given) noexcept;
+    static void grant(lane& here, lane_claim& given, ready_list& ready) noexcept;
     void run_request(lock& guard, lane_shard& s, lane_request& given, bool& has_drain);
     void run_within(lane_request& given, std::uint32_t n);
     [[nodiscard]] static bool is_closed(lane_request& given) noexcept;
-    void end_request(lane_request& ended) noexcept;
     static void end_dropped(lane_request& dropped) noexcept;
-    void release_lanes(lane_request& ended) noexcept;
+    void release_lanes(lane_request& ended, ready_list* requests) noexcept;
 
     // ---- the drain (lanes_state.cpp)
 
@@ -228,7 +228,8 @@ private:
                                  bool& has_drain);
     void begin_batch(lane_shard& s, lane& here, batch& taken) noexcept;
     [[nodiscard]] bool run_batch(const lane& here, batch& taken, batch_limit& limit);
-    void settle(lane_shard& s, lane& here) noexcept;
+    void settle(lane_shard& s, lane& here, ready_list& requests) noexcept;
+    void settle(lane_shard& s, lane& here) noexcept { settle(s, here, s.ready); }
     void end_batch(lock& guard, lane_shard& s, lane& here, batch& taken) noexcept;
     [[nodiscard]] bool leave(lock& guard, lane_shard& s, bool has_drain) noexcept;
     void leave_for_good(lock& guard, lane_shard& s, bool has_drain) noexcept;

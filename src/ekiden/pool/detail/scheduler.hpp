@@ -34,7 +34,7 @@ inline constexpr std::uint32_t stopped = 4;  ///< the pool abandons queued tasks
 inline constexpr std::uint32_t paused = 8;   ///< the pool begins no tasks
 inline constexpr std::uint32_t forked = 16;  ///< this process is the child of a fork() and has no workers
 inline constexpr std::uint32_t refuses_all = stopping | stopped | forked;
-inline constexpr std::uint32_t refuses_outside = closed | refuses_all; ///< but for outstanding work
+inline constexpr std::uint32_t refuses_outside = closed | refuses_all; ///< except for outstanding work
 } // namespace gate_bit
 
 class scheduler {

@@ -1,0 +1,83 @@
+/// A sequential model of all keys. It runs the requests one after the other, in the order in which the server
+/// has placed them. It shares no code with the server.
+#pragma once
+
+#include <ordered_server/request.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sim_server {
+
+class model {
+public:
+    struct state {
+        std::int64_t number = 0;
+        std::int64_t total = 0;
+        bool operator==(const state&) const = default;
+    };
+
+    /// Runs a request, and returns the lines of the reply that the client must get.
+    std::vector<std::string> run(const ordered::request& r) {
+        using ordered::verb;
+        std::vector<std::string> lines;
+        switch (r.what) {
+        case verb::add:
+            return added(r.of->key, r.n);
+        case verb::work:
+            return added(r.of->key, r.n * one_draw);
+        case verb::get:
+            return pair_of(r.of->key);
+        case verb::mset:
+            for (const ordered::part& p : r.several) {
+                state& s = keys_[p.of->key];
+                s = {s.number + 1, p.total};
+            }
+            return {"+OK"};
+        case verb::mget:
+            lines = {"*" + std::to_string(r.several.size())};
+            for (const ordered::part& p : r.several) {
+                const auto one = p.of != nullptr ? pair_of(p.of->key) : std::vector<std::string>{"$-1"};
+                lines.insert(lines.end(), one.begin(), one.end());
+            }
+            return lines;
+        default:
+            return transferred(r.several[0].of->key, r.several[1].of->key, r.n);
+        }
+    }
+    [[nodiscard]] state at(const std::string& key) { return keys_[key]; }
+
+private:
+    // The first draw of the generator with its default seed.
+    static constexpr std::int64_t one_draw = 3'499'211'612;
+
+    static bool is_beyond(std::int64_t total, std::int64_t more) {
+        using limit = std::numeric_limits<std::int64_t>;
+        return more > 0 ? total > limit::max() - more : total < limit::min() - more;
+    }
+    std::vector<std::string> added(const std::string& key, std::int64_t n) {
+        if (is_beyond(keys_[key].total, n)) return {overflow};
+        keys_[key].total += n;
+        ++keys_[key].number;
+        return pair_of(key);
+    }
+    std::vector<std::string> transferred(const std::string& from, const std::string& to, std::int64_t n) {
+        if (is_beyond(keys_[from].total, -n) || is_beyond(keys_[to].total, n)) return {overflow};
+        (void)added(from, -n);
+        (void)added(to, n);
+        return {"+OK"};
+    }
+    std::vector<std::string> pair_of(const std::string& key) {
+        const state s = keys_[key];
+        return {"*2", ":" + std::to_string(s.number), ":" + std::to_string(s.total)};
+    }
+
+    static constexpr const char* overflow = "-ERR the total would overflow";
+    std::map<std::string, state> keys_;
+};
+
+} // namespace sim_server
