@@ -245,7 +245,7 @@ STRAND_MODEL(lanes_readers, .about = "two readers run at the same time, then the
                 seen[n].write(value.read() + 1);
             });
         }
-        (void)l.post(1, [&, place = account::ticket(all)] {
+        (void)l.post({1, 2}, [&, place = account::ticket(all)] {
             check::that(seen[0].read() + seen[1].read() == 2, "both have read");
             value.write(1);
         });
@@ -342,6 +342,26 @@ HINT_MODEL(lanes_request_abandoned,
         all.run_until(context, 4);
     }
     check::that(all.ran.size() == 1, "the last one ran");
+}
+
+STRAND_MODEL(lanes_request_abandoned_by_two, .about = "[LN3] two threads abandon the claims of a request",
+             .preemptions = 2) {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        (void)l.post(low, all.note(0));
+        (void)l.post(high, all.note(1));
+        (void)l.post({low, high}, all.note(2));
+        const auto abandon_one = [&] {
+            if (task* const left = context.get()) left->abandon();
+        };
+        sys::thread other(abandon_one);
+        abandon_one();
+        other.join();
+        check::that(all.gone.load(sys::acquire) == 3 && all.ran.empty(), "each was abandoned, once");
+        check::that(l.active() == 0, "the entries have gone");
+    }
 }
 
 STRAND_MODEL(lanes_request_refused,
