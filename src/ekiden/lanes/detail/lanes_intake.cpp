@@ -173,12 +173,16 @@ constexpr std::uint32_t most_sorted = batch_limit::most_tasks;
 
 } // namespace
 
-/// Moves tasks from the inbox to their lanes. Returns false if tasks are left in the inbox, or if a push is
-/// in progress.
+/// Moves tasks from the inbox to their lanes. Returns false if tasks are left in the inbox. In this case,
+/// `is_stalled` is true if the next task cannot be moved before a push has completed.
 bool lanes_state::sort(lane_shard& s) noexcept {
+    s.is_stalled = false;
     for (std::uint32_t n = 0; n != most_sorted; ++n) {
         task* const found = s.inbox.take();
-        if (found == nullptr) return s.inbox.is_drained() || s.inbox.is_idle();
+        if (found == nullptr) {
+            s.is_stalled = !s.inbox.is_drained() && !s.inbox.is_idle();
+            return !s.is_stalled;
+        }
         give_to_lane(s, static_cast<keyed_task&>(*found));
     }
     return false;

@@ -100,7 +100,13 @@ void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_
     const serial_scope inside(this);
     (void)sort(s); // even if a lane is ready, because other keys must not wait behind its tasks
     for (bool goes_on = true; goes_on;) {
-        if (s.ready.empty()) (void)sort(s);
+        while (s.ready.empty() && !sort(s) && !s.is_stalled) {
+            if (!s.ready.empty()) break;
+            // Requests in other lanes must end before the sorted claims are granted. To release its lanes, a
+            // request needs the lock.
+            unlock(guard, s);
+            guard.lock();
+        }
         if (s.ready.empty()) break;
         // The tasks in lanes were posted before this check. If a task was posted after pause(), this thread
         // sees that the gate is paused.
@@ -139,7 +145,7 @@ void lanes_state::choose_first(lane_shard& s, simulated_thread& simulation) noex
 /// and must give the drain to the inner executor.
 bool lanes_state::leave(lock& guard, lane_shard& s, bool has_drain) noexcept {
     const bool needs_drain = !EKIDEN_MUTANT(lanes_forget_the_rest) && keep_drain(s, has_drain);
-    const bool push_in_progress = s.ready.empty();
+    const bool push_in_progress = s.ready.empty() && s.is_stalled;
     unlock(guard, s);
     if (needs_drain && push_in_progress) sys::yield(); // the pushing thread may need this processor
     return needs_drain;

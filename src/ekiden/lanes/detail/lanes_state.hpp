@@ -60,6 +60,7 @@ struct alignas(sys::isolation) lane_shard final : task {
 
     alignas(sys::isolation) lane_lock lock; // guards all members below
     bool tasks_are_long = true;
+    bool is_stalled = false; // see sort()
     ready_list ready;
     lane_table table;
     lane* unused = nullptr; // a list of lanes that are reused for new keys, linked by lane::chain
