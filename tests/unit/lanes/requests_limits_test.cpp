@@ -342,6 +342,30 @@ TEST_CASE("close of a key inside of a request abandons what the request posts to
     CHECK(l.active() == 0);
 }
 
+TEST_CASE("A request with a closed key is refused, and does not wait for room in its other lanes") {
+    tally all;
+    thread_pool pool(3);
+    const request_lanes l(pool.get_executor(), {.lane_capacity = 1, .policy = when_full::block, .shards = 1});
+    held_keys full(l, {1});
+    CHECK(l.post(1, all.function()));
+    held_keys closed(l, {2});
+    CHECK(l.close(2) == 0);
+    for (int i = 0; i != 3; ++i) {
+        CHECK_FALSE(l.post({1, 2}, all.function()));
+        CHECK_FALSE(l.post({2, 1}, all.function()));
+    }
+    CHECK(l.depth(1) == 1);
+    std::thread poster = ekiden_test::start_asleep([&] { CHECK(l.post({1, 3}, all.function())); });
+    full.release();
+    poster.join();
+    closed.release();
+    pool.wait_idle();
+    CHECK(all.ran.load() == 2);
+    CHECK(all.is_settled());
+    CHECK(l.metrics().rejected == 6);
+    CHECK(l.active() == 0);
+}
+
 TEST_CASE("close ends the posts that wait for room with a request") {
     tally all;
     thread_pool pool(1);

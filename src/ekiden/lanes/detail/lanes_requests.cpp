@@ -94,17 +94,23 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
     for (const post_shard& each : shards) each.shard->lock.lock();
     std::optional<bool> answer;
     std::exception_ptr failure;
-    std::uint32_t entered = 0; // the number of claims for which there is room
-    for (; entered != given.claims && !answer; ++entered) {
-        lane_claim& c = given.claim(entered);
+    // Once find_room() has created a wait, the post can no longer fail. So all lanes are checked first.
+    for (std::uint32_t n = 0; n != given.claims && !answer && failure == nullptr; ++n) {
+        lane_claim& c = given.claim(n);
         lane_shard& s = *c.shard;
         c.where = how_.lane_of(s, c);
         if (c.where == nullptr) {
             failure = std::exchange(s.left.failure, nullptr);
-            break;
+        } else if (c.where->is_closed.load(sys::relaxed)) {
+            ++s.rejected;
+            answer = false;
         }
-        answer = find_room(s, *c.where, order, waits[entered]);
-        if (answer) break;
+    }
+    std::uint32_t entered = 0; // the number of claims for which there is room
+    while (failure == nullptr && !answer && entered != given.claims) {
+        lane_claim& c = given.claim(entered);
+        answer = find_room(*c.shard, *c.where, order, waits[entered]);
+        if (!answer) ++entered;
     }
     if (entered == given.claims) {
         for (std::uint32_t n = 0; n != entered; ++n) {
@@ -114,7 +120,7 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
         }
     } else {
         room_.leave(entered, given.claim(0).shard->left.released);
-        for (std::uint32_t n = 0; n <= entered; ++n) {
+        for (std::uint32_t n = 0; n != given.claims; ++n) {
             lane_claim& c = given.claim(n);
             if (c.where != nullptr && c.where->is_unused()) erase(*c.shard, *c.where);
         }
