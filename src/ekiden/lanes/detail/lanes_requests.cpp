@@ -65,6 +65,9 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
     std::exception_ptr failure;
     for (const post_shard& each : shards) {
         if (!each.has_drain) continue;
+        // Usually, the claim is granted in all shards but the last, and nothing else is to be done there. So
+        // one drain is enough for a request whose lanes are idle.
+        if (&each != &shards.back() && rests_after_sorting(*each.shard)) continue;
         try {
             is_accepted &= give_drain(*each.shard, order, each.claim);
         } catch (...) {
@@ -75,6 +78,15 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
         if (waits[n].has_value()) waits[n]->run();
     if (failure != nullptr) std::rethrow_exception(failure);
     return is_accepted;
+}
+
+/// Moves the tasks of the inbox to their lanes. Called by a thread that owns the drain. Returns true if
+/// nothing is to be run, so that the shard needs no drain.
+bool lanes_state::rests_after_sorting(lane_shard& s) noexcept {
+    lock guard(s.lock);
+    const bool rests = !keep_drain(s, true);
+    unlock(guard, s);
+    return rests;
 }
 
 /// Pushes the claims of a request to the inboxes of its shards.

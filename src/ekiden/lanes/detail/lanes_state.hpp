@@ -209,6 +209,7 @@ private:
 
     // ---- requests with several keys (lanes_requests.cpp)
 
+    [[nodiscard]] bool rests_after_sorting(lane_shard& s) noexcept;
     void push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept;
     [[nodiscard]] std::optional<bool> push_bounded(lane_request& given, short_list<post_shard>& shards,
                                                    std::optional<post_wait>* waits, task_order order);
