@@ -1,5 +1,6 @@
 // Functions with several keys when something fails or ends: exceptions, memory, executors that throw, a pool
 // that pauses or stops, lanes that are destroyed, and the child of a fork.
+#include "../asleep.hpp"
 #include "../child_process.hpp"
 #include "../effort.hpp"
 #include "../execution/held_worker.hpp"
@@ -394,6 +395,27 @@ TEST_CASE("A long chain of requests ends with a context that never runs, or when
     }
     CHECK(all.ran.load() == 0);
     CHECK(all.is_settled());
+}
+
+TEST_CASE("A request that waits for room returns when the pool stops") {
+    for (const bool in_all : {false, true}) {
+        tally all;
+        {
+            thread_pool pool(1);
+            const request_lanes l(pool.get_executor(), {.lane_capacity = in_all ? 0U : 1U,
+                                                        .capacity = in_all ? 2U : 0U,
+                                                        .policy = when_full::block,
+                                                        .shards = 4});
+            held_worker worker(pool);
+            for (int i = 0; i != 2; ++i) CHECK(l.post({1, 2}, all.function()));
+            std::thread poster = ekiden_test::start_asleep([&] { (void)l.post({2, 1, 3}, all.function()); });
+            pool.stop();
+            worker.open();
+            poster.join();
+        }
+        CHECK(all.ran.load() == 0);
+        CHECK(all.is_settled());
+    }
 }
 
 TEST_CASE("Posts of requests against the stop of a pool: each is run or dropped once") {

@@ -18,6 +18,7 @@
 #include <doctest/doctest.h>
 #include <initializer_list>
 #include <latch>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -125,6 +126,22 @@ TEST_CASE("A request without room drops itself, or the oldest function of each f
         CHECK(all.is_settled());
         CHECK(l.active() == 0);
     }
+}
+
+TEST_CASE("Readers that share a lane do not wait, so they need no room") {
+    tally all;
+    thread_pool pool(1);
+    const request_lanes l(pool.get_executor(), {.lane_capacity = 1});
+    held_worker worker(pool);
+    for (int i = 0; i != 5; ++i) CHECK(l.post(l.keys().read(1), all.function()));
+    CHECK(l.depth(1) == 0);
+    CHECK(l.post({1, 2}, all.function()));
+    CHECK(l.depth(1) == 1);
+    CHECK_FALSE(l.post(l.keys().read(1), all.function())); // it would wait behind the writer
+    worker.open();
+    pool.wait_idle();
+    CHECK(all.ran.load() == 6);
+    check_accounts(l, all);
 }
 
 TEST_CASE("A request counts once for each key in the capacity of all lanes, until it has the lane") {
@@ -325,6 +342,30 @@ TEST_CASE("close of a key inside of a request abandons what the request posts to
     CHECK(l.active() == 0);
 }
 
+TEST_CASE("A request with a closed key is refused, and does not wait for room in its other lanes") {
+    tally all;
+    thread_pool pool(3);
+    const request_lanes l(pool.get_executor(), {.lane_capacity = 1, .policy = when_full::block, .shards = 1});
+    held_keys full(l, {1});
+    CHECK(l.post(1, all.function()));
+    held_keys closed(l, {2});
+    CHECK(l.close(2) == 0);
+    for (int i = 0; i != 3; ++i) {
+        CHECK_FALSE(l.post({1, 2}, all.function()));
+        CHECK_FALSE(l.post({2, 1}, all.function()));
+    }
+    CHECK(l.depth(1) == 1);
+    std::thread poster = ekiden_test::start_asleep([&] { CHECK(l.post({1, 3}, all.function())); });
+    full.release();
+    poster.join();
+    closed.release();
+    pool.wait_idle();
+    CHECK(all.ran.load() == 2);
+    CHECK(all.is_settled());
+    CHECK(l.metrics().rejected == 6);
+    CHECK(l.active() == 0);
+}
+
 TEST_CASE("close ends the posts that wait for room with a request") {
     tally all;
     thread_pool pool(1);
@@ -423,6 +464,22 @@ TEST_CASE("dispatch runs at once inside of all its keys, elsewhere it posts") {
     l.dispatch({1, 2}, adds('h'));
     pool.wait_idle();
     CHECK(order.substr(7) == "fgh");
+    CHECK(l.active() == 0);
+}
+
+TEST_CASE("An exception of a request that dispatch calls at once leaves dispatch") {
+    thread_pool pool(1);
+    const request_lanes l(pool.get_executor());
+    bool has_thrown = false;
+    CHECK(l.post({1, 2}, [&] {
+        try {
+            l.dispatch(l.keys().read(2), [] { throw std::runtime_error("at once"); });
+        } catch (const std::runtime_error&) {
+            has_thrown = true;
+        }
+    }));
+    pool.wait_idle();
+    CHECK(has_thrown);
     CHECK(l.active() == 0);
 }
 

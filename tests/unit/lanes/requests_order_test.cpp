@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <doctest/doctest.h>
@@ -178,5 +179,81 @@ TEST_CASE("Functions of several threads run in one order for all keys, which con
         const lanes_options options{.lane_capacity = capacity, .policy = when_full::block, .shards = 8};
         for (int i = ekiden_test::rounds(500); i != 0; --i) check_round(pool, options, 20, ++seed);
         check_round(pool, options, static_cast<std::size_t>(ekiden_test::rounds(10'000)), ++seed);
+    }
+}
+
+TEST_CASE("Posts, closes, waits and dispatches of several threads: each function is run or destroyed once") {
+    for (const when_full policy : {when_full::reject, when_full::block, when_full::drop_oldest}) {
+        for (const std::size_t capacity : {0, 2}) {
+            tally all;
+            std::atomic<int> inside{0}; // functions that write key 0
+            std::atomic<int> wrong{0};
+            thread_pool pool(3);
+            const lanes<int, thread_pool::executor_type> l(
+                pool.get_executor(), {.lane_capacity = capacity, .policy = policy, .shards = 4});
+            const auto alone = [&] {
+                if (inside.fetch_add(1) != 0) wrong.fetch_add(1);
+                std::this_thread::yield();
+                inside.fetch_sub(1);
+            };
+            const auto readers = [&] {
+                if (inside.load() != 0) wrong.fetch_add(1);
+            };
+            const auto do_some = [&](unsigned i) {
+                const auto key = static_cast<int>(i / 16 % 5);
+                switch (i % 16) {
+                case 0:
+                    (void)l.close(key);
+                    break;
+                case 1:
+                    (void)l.wait_idle_for(key, std::chrono::seconds(0));
+                    break;
+                case 2:
+                    (void)(l.depth(key) + l.active() + l.metrics().run);
+                    break;
+                case 3:
+                    l.dispatch({0, key}, all.function(alone));
+                    break;
+                case 4:
+                    l.dispatch(0, all.function(alone));
+                    break;
+                case 5:
+                case 6:
+                    (void)l.post(0, all.function(alone));
+                    break;
+                case 7:
+                case 8:
+                    (void)l.post(l.keys().read(0).write(key + 1), all.function(readers));
+                    break;
+                case 9:
+                    (void)l.defer(l.keys().read(0, key + 1), all.function(readers));
+                    break;
+                default:
+                    (void)l.post({key, 0, key + 2}, all.function(alone));
+                }
+            };
+            std::vector<std::thread> threads;
+            for (unsigned p = 0; p != 3; ++p) {
+                threads.emplace_back([&, p] {
+                    std::uint64_t random = p;
+                    for (int i = ekiden_test::rounds(5000); i != 0; --i) {
+                        random = random * 6364136223846793005U + 1442695040888963407U;
+                        const auto drawn = static_cast<unsigned>(random >> 33);
+                        if (p == 0) // dispatch on a thread of the pool
+                            pool.post([&do_some, drawn] { do_some(drawn); });
+                        else
+                            do_some(drawn);
+                    }
+                });
+            }
+            for (std::thread& t : threads) t.join();
+            pool.wait_idle();
+            CHECK(wrong.load() == 0);
+            CHECK(all.is_settled());
+            CHECK(l.active() == 0);
+            const auto now = l.metrics();
+            CHECK(now.run == static_cast<std::uint64_t>(all.ran.load()));
+            CHECK(now.run + now.dropped + now.rejected == static_cast<std::uint64_t>(all.made.load()));
+        }
     }
 }

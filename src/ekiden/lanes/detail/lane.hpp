@@ -76,16 +76,17 @@ struct lane : runnable {
     [[nodiscard]] bool is_in_use() const noexcept { return is_running || is_taken(); }
     [[nodiscard]] bool is_taken() const noexcept { return is_held || readers != 0; }
 
-    task_ring tasks;       ///< the waiting tasks and claims
-    lane* chain = nullptr; ///< the next lane of the bucket; after remove(), other lists use this link
-    const std::uint32_t hash;
-    std::uint32_t waiting = 0;           ///< the number of elements of `tasks`
-    std::uint32_t dequeued = 0;          ///< the size of the running batch; 0 if a capacity is set
-    std::uint32_t readers = 0;           ///< the number of requests that share the lane
+    // The flags lie in the padding of the base class.
     bool is_held = false;                ///< true if one request has the lane alone
     bool is_running = false;             ///< true if a thread runs tasks of the lane
     bool has_waiters = false;            ///< true if threads may wait for the lane
     sys::atomic<bool> is_closed = false; ///< true if the lane accepts no tasks until it is idle
+    const std::uint32_t hash;
+    std::uint32_t waiting = 0;  ///< the number of elements of `tasks`
+    task_list tasks;            ///< the waiting tasks and claims
+    lane* chain = nullptr;      ///< the next lane of the bucket; after remove(), other lists use this link
+    std::uint32_t dequeued = 0; ///< the size of the running batch; 0 if a capacity is set
+    std::uint32_t readers = 0;  ///< the number of requests that share the lane
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

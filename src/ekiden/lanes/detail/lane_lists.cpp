@@ -10,45 +10,39 @@ namespace ekiden::inline EKIDEN_ABI {
 
 // ---- tasks. A lock guards the links, so all accesses to the links are relaxed.
 
-void task_ring::push(task* newest) noexcept {
+void task_list::push(task* newest) noexcept {
     newest->begin_link();
-    task* const before = std::exchange(newest_, newest);
-    task* const oldest = before == nullptr ? newest : before->next.load(sys::relaxed);
-    newest->next.store(oldest, sys::relaxed);
-    if (before != nullptr) before->next.store(newest, sys::relaxed);
-}
-
-task* task_ring::pop() noexcept {
-    task* const oldest = newest_->next.load(sys::relaxed);
-    if (oldest == newest_)
-        newest_ = nullptr;
+    if (empty())
+        oldest_ = newest;
     else
-        newest_->next.store(oldest->next.load(sys::relaxed), sys::relaxed);
-    oldest->end_link();
-    return oldest;
+        newest_->next.store(newest, sys::relaxed);
+    newest_ = newest;
 }
 
-void task_ring::append(task_ring later) noexcept {
+task* task_list::pop() noexcept {
+    task* const popped = oldest_;
+    oldest_ = popped == newest_ ? nullptr : popped->next.load(sys::relaxed);
+    popped->end_link();
+    return popped;
+}
+
+void task_list::append(const task_list& later) noexcept {
     if (later.empty()) return;
-    if (!empty()) {
-        task* const oldest = newest_->next.load(sys::relaxed);
-        newest_->next.store(later.newest_->next.load(sys::relaxed), sys::relaxed);
-        later.newest_->next.store(oldest, sys::relaxed);
-    }
+    if (empty())
+        oldest_ = later.oldest_;
+    else
+        newest_->next.store(later.oldest_, sys::relaxed);
     newest_ = later.newest_;
 }
 
-bool task_ring::contains(const task* wanted) const noexcept {
+bool task_list::contains(const task* wanted) const noexcept {
     if (empty()) return false;
-    const task* t = newest_;
-    do {
-        if (t == wanted) return true;
-        t = t->next.load(sys::relaxed);
-    } while (t != newest_);
-    return false;
+    for (const task* t = oldest_; t != wanted; t = t->next.load(sys::relaxed))
+        if (t == newest_) return false;
+    return true;
 }
 
-void task_ring::abandon() noexcept {
+void task_list::abandon() noexcept {
     while (!empty()) pop()->abandon();
 }
 

@@ -13,26 +13,26 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A list of tasks, oldest first. The tasks form a ring, in which the newest task links to the oldest task.
-/// The list has the size of one word.
-class task_ring {
+/// A list of tasks, oldest first. The tasks are linked by task::next.
+class task_list {
 public:
-    [[nodiscard]] bool empty() const noexcept { return newest_ == nullptr; }
+    [[nodiscard]] bool empty() const noexcept { return oldest_ == nullptr; }
     void push(task* newest) noexcept;
     /// Returns the oldest task. The list must not be empty.
-    [[nodiscard]] task* front() const noexcept { return newest_->next.load(sys::relaxed); }
+    [[nodiscard]] task* front() const noexcept { return oldest_; }
     /// Returns the newest task. The list must not be empty.
     [[nodiscard]] task* back() const noexcept { return newest_; }
     /// Removes the oldest task and returns it. The list must not be empty.
     [[nodiscard]] task* pop() noexcept;
     /// Appends all tasks of another list.
-    void append(task_ring later) noexcept;
+    void append(const task_list& later) noexcept;
     [[nodiscard]] bool contains(const task* wanted) const noexcept;
     /// Abandons all tasks, oldest first. The caller must not own a lock.
     void abandon() noexcept;
 
 private:
-    task* newest_ = nullptr;
+    task* oldest_ = nullptr;
+    task* newest_ = nullptr; // undefined if the list is empty
 };
 
 struct lane;

@@ -97,7 +97,7 @@ struct lane_claim : keyed_task {
 
     lane_request* const request;
     lane_shard* const shard;
-    lane* where = nullptr; ///< the lane; undefined until the claim was granted
+    lane* where = nullptr; ///< the lane; null or undefined until the claim was granted
     const bool is_shared;
     bool is_granted = false;
     bool has_canceled = false; ///< true if cancel() has returned true

@@ -268,9 +268,9 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
     bool is_given_lost = false;
     {
         lock guard(s.lock);
-        task_ring abandoned;
+        task_list abandoned;
         // If `given` is a claim, another claim may have abandoned the function before.
-        const auto has_given = [given](const task_ring& in) {
+        const auto has_given = [given](const task_list& in) {
             if (given == nullptr || !in.contains(given)) return false;
             const lane_claim* const claim = lane_claim::of(*given);
             return claim == nullptr || claim->has_canceled;

@@ -43,7 +43,7 @@ struct alignas(sys::isolation) lane_shard final : task {
     /// it abandons the tasks, completes the waiters and destroys the lanes. Destructors of tasks and keys may
     /// call any function, so they must not run under the lock.
     struct leftovers {
-        task_ring tasks;                  // tasks and claims to abandon
+        task_list tasks;                  // tasks and claims to abandon
         lane_request* requests = nullptr; // requests to end, linked by runnable::next_ready
         lane_waiters released;
         lane* gone = nullptr;       // lanes to destroy, linked by lane::chain
@@ -235,8 +235,8 @@ private:
     [[nodiscard]] bool leave(lock& guard, lane_shard& s, bool has_drain) noexcept;
     void leave_for_good(lock& guard, lane_shard& s, bool has_drain) noexcept;
     [[nodiscard]] bool keep_drain(lane_shard& s, bool has_drain) noexcept;
-    [[nodiscard]] static std::uint32_t drop(task_ring from, task_ring& to) noexcept;
-    std::uint32_t drop_all(lane_shard& s, lane& here, task_ring& to) noexcept;
+    [[nodiscard]] static std::uint32_t drop(task_list from, task_list& to) noexcept;
+    std::uint32_t drop_all(lane_shard& s, lane& here, task_list& to) noexcept;
     void tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept;
     void erase(lane_shard& s, lane& here) noexcept;
 

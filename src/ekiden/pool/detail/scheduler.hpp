@@ -26,13 +26,14 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class worker;
 
-/// The bits of scheduler::gate(). The bits say which tasks the pool accepts, and whether tasks may begin.
+/// The bits of scheduler::gate(). The bits say which tasks the pool accepts, and whether tasks may begin. The
+/// script gdb/ekiden-gdb.py uses the values of the first three bits.
 namespace gate_bit {
-inline constexpr std::uint32_t closed = 1;   ///< the pool refuses tasks from outside, after join() began
-inline constexpr std::uint32_t stopping = 2; ///< the pool refuses all tasks, after stop() began
-inline constexpr std::uint32_t stopped = 4;  ///< the pool abandons queued tasks, and its workers end
-inline constexpr std::uint32_t paused = 8;   ///< the pool begins no tasks
-inline constexpr std::uint32_t forked = 16;  ///< this process is the child of a fork() and has no workers
+inline constexpr std::uint32_t closed = 1;    ///< the pool refuses tasks from outside, after join() began
+inline constexpr std::uint32_t stopped = 2;   ///< the pool abandons queued tasks, and its workers end
+inline constexpr std::uint32_t paused = 4;    ///< the pool begins no tasks
+inline constexpr std::uint32_t forked = 8;    ///< this process is the child of a fork() and has no workers
+inline constexpr std::uint32_t stopping = 16; ///< the pool refuses all tasks, after stop() began
 inline constexpr std::uint32_t refuses_all = stopping | stopped | forked;
 inline constexpr std::uint32_t refuses_outside = closed | refuses_all; ///< except for outstanding work
 } // namespace gate_bit
