@@ -265,6 +265,23 @@ STRAND_MODEL(lanes_wait_gives_up, .about = "a wait for an idle lane gives up whi
     }
 }
 
+STRAND_MODEL(lanes_wait_for_own_posts, .about = "a thread waits for a lane whose function posts to the lane",
+             .preemptions = 1, .spurious = 0) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        (void)l.post(1, [&, note = all.note(0)] {
+            note();
+            (void)l.post(1, all.note(1));
+        });
+        sys::thread runner([&] { all.run_until(context, 2); });
+        l.wait_idle(1);
+        check::that(all.ran.size() == 2, "the lane is idle after both");
+        runner.join();
+    }
+}
+
 STRAND_MODEL(lanes_pause_against_drain,
              .about = "a function is posted after a pause, and a lane runs already", .preemptions = 2) {
     one_place context;

@@ -471,3 +471,41 @@ STRAND_MODEL(lanes_close_in_request, .about = "a request closes one of its lanes
     }
     check::that(all.ran.size() == 1, "the lane is closed until the request ends");
 }
+
+STRAND_MODEL(lanes_wait_for_request,
+             .about = "a thread waits for a lane of a request that posts to this lane", .preemptions = 1,
+             .spurious = 0) {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        (void)l.post({low, high}, [&, note = all.note(0)] {
+            note();
+            (void)l.post(high, all.note(1));
+        });
+        sys::thread runner([&] { all.run_until(context, 2); });
+        l.wait_idle(high);
+        check::that(all.ran.size() == 2 && l.metrics().run == 2, "the lane is idle after both");
+        runner.join();
+    }
+}
+
+STRAND_MODEL(lanes_requests_cross_full, .about = "two threads post requests with the same keys to full lanes",
+             .preemptions = 2) {
+    two_places context;
+    account all;
+    int accepted = 0;
+    {
+        const test_lanes l(one_place::executor{context},
+                           {.lane_capacity = 1, .shards = 2, .delay_sampling = 0});
+        check::that(l.post(high, all.note(0)), "it comes in");
+        sys::thread poster([&] { accepted += l.post({low, high}, all.note(1)); });
+        accepted += l.post({high, low}, all.note(2));
+        all.run_until(context, 3);
+        poster.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the entries have gone");
+        check::that(l.metrics().rejected == static_cast<std::uint64_t>(2 - accepted), "each refusal counts");
+    }
+    check::that(static_cast<int>(all.ran.size()) == 1 + accepted, "each ran once, or was refused");
+}

@@ -239,7 +239,7 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
         unlock(guard, s); // abandons these tasks before the lane becomes idle
         guard.lock();
         sort_all(s); // abandons tasks that were posted before the function returned
-    } else if (here.has_waiters) [[unlikely]] {
+    } else if (here.has_waiters && !EKIDEN_MUTANT(lanes_idle_before_own_posts)) [[unlikely]] {
         sort_all(s); // a lane with tasks that its own functions have posted is not idle
     }
     taken.tasks.append(here.tasks); // the taken tasks are older
