@@ -203,10 +203,10 @@ TEST_CASE("Posts, closes, waits and dispatches of several threads: each function
                 const auto key = static_cast<int>(i / 16 % 5);
                 switch (i % 16) {
                 case 0:
-                    (void)l.close(key);
+                    if (i / 80 % 8 == 0) (void)l.close(key);
                     break;
                 case 1:
-                    (void)l.wait_idle_for(key, std::chrono::seconds(0));
+                    (void)l.wait_idle_for(key, std::chrono::milliseconds(1)); // lets the lanes catch up
                     break;
                 case 2:
                     (void)(l.depth(key) + l.active() + l.metrics().run);
@@ -253,6 +253,7 @@ TEST_CASE("Posts, closes, waits and dispatches of several threads: each function
             CHECK(l.active() == 0);
             const auto now = l.metrics();
             CHECK(now.run == static_cast<std::uint64_t>(all.ran.load()));
+            CHECK(now.run > 0); // a closed lane has dropped others
             CHECK(now.run + now.dropped + now.rejected == static_cast<std::uint64_t>(all.made.load()));
         }
     }
