@@ -173,8 +173,9 @@ TEST_CASE("A request for which there is no memory is posted to no lane, whicheve
             tally all;
             counting_pool counted(1);
             const lanes<big_key, thread_pool::executor_type, big_hash> l(
-                counted.pool.get_executor(),
-                {.lane_capacity = capacity, .policy = when_full::block, .shards = 4});
+                counted.pool.get_executor(), {.lane_capacity = capacity,
+                                              .policy = when_full::block,
+                                              .shards = 64}); // more than 4 are used
             held_worker worker(counted.pool);
             const std::vector<big_key> keys{{1}, {2}, {3}, {4}, {5}, {6}};
             bool is_in = false;

@@ -467,6 +467,23 @@ TEST_CASE("dispatch runs at once inside of all its keys, elsewhere it posts") {
     CHECK(l.active() == 0);
 }
 
+TEST_CASE("dispatch to a key does not overtake a request that the thread has posted before") {
+    for (const std::size_t capacity : {0, 10}) {
+        thread_pool pool(2);
+        const request_lanes l(pool.get_executor(), {.lane_capacity = capacity, .shards = 4});
+        for (int i = 0; i != 100; ++i) {
+            std::string order;
+            pool.submit([&] {
+                    CHECK(l.post({i, i + 1}, [&] { order += 'a'; }));
+                    l.dispatch(i + 1, [&] { order += 'b'; });
+                })
+                .get();
+            l.wait_idle(i + 1);
+            CHECK(order == "ab");
+        }
+    }
+}
+
 TEST_CASE("An exception of a request that dispatch calls at once leaves dispatch") {
     thread_pool pool(1);
     const request_lanes l(pool.get_executor());
