@@ -3,8 +3,8 @@
 /// Part: lanes. Used by: lane_table, lane_request, and lanes_state.
 #pragma once
 
-#include <ekiden/lanes/detail/lane_lists.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/queue/task_list.hpp>
 #include <ekiden/sys/atomic.hpp>
 
 #include <cstdint>
@@ -71,7 +71,7 @@ struct lane : runnable {
     explicit lane(std::uint32_t of_key) noexcept : runnable(false), hash(of_key) {}
 
     /// Returns whether the lane may be erased, because it has no tasks, is not ready and is not in use.
-    [[nodiscard]] bool is_unused() const noexcept { return tasks.empty() && !is_ready && !is_in_use(); }
+    [[nodiscard]] bool is_unused() const noexcept { return tasks.is_empty() && !is_ready && !is_in_use(); }
     /// Returns whether a thread runs tasks of the lane, or requests with several keys have the lane.
     [[nodiscard]] bool is_in_use() const noexcept { return is_running || is_taken(); }
     [[nodiscard]] bool is_taken() const noexcept { return is_held || readers != 0; }

@@ -8,44 +8,6 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-// ---- tasks. A lock guards the links, so all accesses to the links are relaxed.
-
-void task_list::push(task* newest) noexcept {
-    newest->begin_link();
-    if (empty())
-        oldest_ = newest;
-    else
-        newest_->next.store(newest, sys::relaxed);
-    newest_ = newest;
-}
-
-task* task_list::pop() noexcept {
-    task* const popped = oldest_;
-    oldest_ = popped == newest_ ? nullptr : popped->next.load(sys::relaxed);
-    popped->end_link();
-    return popped;
-}
-
-void task_list::append(const task_list& later) noexcept {
-    if (later.empty()) return;
-    if (empty())
-        oldest_ = later.oldest_;
-    else
-        newest_->next.store(later.oldest_, sys::relaxed);
-    newest_ = later.newest_;
-}
-
-bool task_list::contains(const task* wanted) const noexcept {
-    if (empty()) return false;
-    for (const task* t = oldest_; t != wanted; t = t->next.load(sys::relaxed))
-        if (t == newest_) return false;
-    return true;
-}
-
-void task_list::abandon() noexcept {
-    while (!empty()) pop()->abandon();
-}
-
 // ---- waiters
 
 void lane_waiters::push(lane_waiter& last) noexcept {

@@ -1,39 +1,15 @@
-/// Lists of tasks and lists of waiting threads.
+/// Lists of waiting threads.
 ///
 /// Part: lanes. Used by: lane_table, and lanes_state.
 #pragma once
 
 #include <ekiden/future/promise.hpp>
-#include <ekiden/queue/task.hpp>
-#include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-/// A list of tasks, oldest first. The tasks are linked by task::next.
-class task_list {
-public:
-    [[nodiscard]] bool empty() const noexcept { return oldest_ == nullptr; }
-    void push(task* newest) noexcept;
-    /// Returns the oldest task. The list must not be empty.
-    [[nodiscard]] task* front() const noexcept { return oldest_; }
-    /// Returns the newest task. The list must not be empty.
-    [[nodiscard]] task* back() const noexcept { return newest_; }
-    /// Removes the oldest task and returns it. The list must not be empty.
-    [[nodiscard]] task* pop() noexcept;
-    /// Appends all tasks of another list.
-    void append(const task_list& later) noexcept;
-    [[nodiscard]] bool contains(const task* wanted) const noexcept;
-    /// Abandons all tasks, oldest first. The caller must not own a lock.
-    void abandon() noexcept;
-
-private:
-    task* oldest_ = nullptr;
-    task* newest_ = nullptr; // undefined if the list is empty
-};
 
 struct lane;
 

@@ -111,14 +111,14 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
         ++s.dropped;
         return true;
     case when_full::drop_oldest:
-        if (here.tasks.empty()) {
-            ++s.dropped;
-            return true;
+        if (task* const oldest = here.tasks.take()) { // the new task gets the room of the oldest task
+            s.dropped += lane_claim::cancel(*oldest) ? 1U : 0U;
+            s.left.tasks.push(oldest);
+            --here.waiting;
+            return std::nullopt;
         }
-        s.left.tasks.push(here.tasks.pop()); // the new task gets the room of the oldest task
-        s.dropped += lane_claim::cancel(*s.left.tasks.back()) ? 1U : 0U;
-        --here.waiting;
-        return std::nullopt;
+        ++s.dropped;
+        return true;
     case when_full::block:
         break;
     }
@@ -304,7 +304,7 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
             s.left.failure = std::current_exception();
         }
         is_given_lost = given_lost != 0 || has_given(s.left.tasks);
-        s.left.tasks.append(abandoned);
+        s.left.tasks.append(std::move(abandoned));
         unlock(guard, s);
     }
     drop_handle();
@@ -325,7 +325,7 @@ void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
             all.how_.report(all);
         }
     }
-    left.tasks.abandon();
+    while (task* const dropped = left.tasks.take()) dropped->abandon();
     while (left.requests != nullptr) {
         lane_request& ended = *left.requests;
         left.requests = static_cast<lane_request*>(ended.next_ready);

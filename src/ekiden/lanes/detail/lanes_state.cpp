@@ -177,10 +177,10 @@ bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
 /// tasks is exact.
 void lanes_state::begin_batch(lane_shard& s, lane& here, batch& taken) noexcept {
     if (!is_bounded_) {
-        taken.tasks = std::exchange(here.tasks, {});
+        taken.tasks = std::move(here.tasks);
         taken.left = here.dequeued = std::exchange(here.waiting, 0);
-    } else if (!here.tasks.empty() && lane_claim::of(*here.tasks.front()) == nullptr) {
-        taken.tasks.push(here.tasks.pop());
+    } else if (!here.tasks.is_empty() && lane_claim::of(*here.tasks.oldest()) == nullptr) {
+        taken.tasks.push(here.tasks.take());
         taken.left = 1;
         --here.waiting;
         tasks_left(s, here, 1);
@@ -215,8 +215,8 @@ bool lanes_state::run_batch(const lane& here, batch& taken, batch_limit& limit) 
     const serial_scope inside(scope_of(here, false));
     const trace::detail::interval turn(trace::kind::turn, "lane", here.hash);
     // A claim ends the batch, because end_batch() grants it.
-    while (!taken.tasks.empty() && lane_claim::of(*taken.tasks.front()) == nullptr) {
-        auto& next = static_cast<keyed_task&>(*taken.tasks.pop());
+    while (!taken.tasks.is_empty() && lane_claim::of(*taken.tasks.oldest()) == nullptr) {
+        auto& next = static_cast<keyed_task&>(*taken.tasks.take());
         ++taken.run;
         --taken.left;
         if (next.when != 0) [[unlikely]]
@@ -242,8 +242,8 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
     } else if (here.has_waiters && !EKIDEN_MUTANT(lanes_idle_before_own_posts)) [[unlikely]] {
         sort_all(s); // a lane with tasks that its own functions have posted is not idle
     }
-    taken.tasks.append(here.tasks); // the taken tasks are older
-    here.tasks = taken.tasks;
+    taken.tasks.append(std::move(here.tasks)); // the taken tasks are older
+    here.tasks = std::move(taken.tasks);
     here.waiting += taken.left;
     here.dequeued = 0;
     here.is_running = false;
@@ -255,18 +255,18 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
 /// afterwards, makes the lane ready, or erases it if it has no tasks.
 void lanes_state::settle(lane_shard& s, lane& here, ready_list& requests) noexcept {
     if (here.is_running || here.is_ready) return;
-    while (!here.is_held && !here.tasks.empty()) {
-        lane_claim* const next = lane_claim::of(*here.tasks.front());
+    while (!here.is_held && !here.tasks.is_empty()) {
+        lane_claim* const next = lane_claim::of(*here.tasks.oldest());
         if (next == nullptr) break;
         if (!next->is_shared && here.readers != 0 && !EKIDEN_MUTANT(lanes_writer_joins_readers)) break;
-        (void)here.tasks.pop();
+        (void)here.tasks.take();
         --here.waiting;
-        if (!here.tasks.empty()) __builtin_prefetch(here.tasks.front()); // needed when the request ends
+        if (!here.tasks.is_empty()) __builtin_prefetch(here.tasks.oldest()); // needed when the request ends
         tasks_left(s, here, 1);
         grant(here, *next, requests);
     }
     if (here.is_taken()) return;
-    if (!here.tasks.empty())
+    if (!here.tasks.is_empty())
         s.ready.push(here);
     else if (!EKIDEN_MUTANT(lanes_keep_an_idle_entry))
         erase(s, here);
@@ -283,8 +283,7 @@ void lanes_state::tasks_left(lane_shard& s, lane& here, std::uint32_t count) noe
 /// that are lost. A request whose claims are in several lanes counts only once.
 std::uint32_t lanes_state::drop(task_list from, task_list& to) noexcept {
     std::uint32_t lost = 0;
-    while (!from.empty()) {
-        task* const dropped = from.pop();
+    while (task* const dropped = from.take()) {
         lost += lane_claim::cancel(*dropped) ? 1U : 0U;
         to.push(dropped);
     }

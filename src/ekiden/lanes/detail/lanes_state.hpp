@@ -51,7 +51,7 @@ struct alignas(sys::isolation) lane_shard final : task {
         std::exception_ptr failure; // the exception to report
 
         [[nodiscard]] bool empty() const noexcept {
-            return tasks.empty() && requests == nullptr && released.empty() && gone == nullptr;
+            return tasks.is_empty() && requests == nullptr && released.empty() && gone == nullptr;
         }
     };
 
