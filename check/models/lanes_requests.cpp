@@ -21,6 +21,7 @@ constexpr lanes_options two_shards{.shards = 2, .delay_sampling = 0};
 // claim of `low` first. The model lanes_requests_two_shards checks this.
 constexpr int low = 0;
 constexpr int high = 1;
+constexpr int low_too = 4; // in the shard of `low`
 
 // In some models, load buffering is not reported, because some loads are hints. A thread that reads
 // has_several_ too early only acquires a lock. A thread that sees a push too early only keeps the drain.
@@ -92,6 +93,24 @@ STRAND_MODEL(lanes_request_granted_by_two,
         check::that(l.active() == 0, "the entries have gone");
     }
     check::that(first.in_order(0, 1) && second.in_order(0, 1), "each ran once, in order");
+}
+
+HINT_MODEL(lanes_request_against_other_lane,
+           .about = "a request is posted while another thread posts for a lane of the same shard",
+           .preemptions = 2) {
+    two_places context;
+    account first;
+    account other;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] { (void)l.post(low_too, other.note(0)); });
+        (void)l.post({low, high}, first.note(0));
+        first.run_until(context, 1);
+        other.run_until(context, 1);
+        poster.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the entries have gone");
+    }
 }
 
 STRAND_MODEL(lanes_requests_cross, .about = "two threads post requests with the same keys",

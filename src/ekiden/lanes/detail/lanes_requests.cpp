@@ -84,7 +84,7 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
 /// nothing is to be run, so that the shard needs no drain.
 bool lanes_state::rests_after_sorting(lane_shard& s) noexcept {
     lock guard(s.lock);
-    const bool rests = !keep_drain(s, true);
+    const bool rests = !keep_drain(s, true) || EKIDEN_MUTANT(lanes_rest_beside_a_ready_lane);
     unlock(guard, s);
     return rests;
 }
