@@ -62,8 +62,9 @@ namespace ekiden::inline EKIDEN_ABI {
 /// throws an exception after a batch, the current thread runs the remaining functions. This thread continues
 /// even while the inner context is paused. This thread stops if the inner context accepts no more tasks. If
 /// the inner executor throws during a post or a dispatch, the functions that other threads have posted
-/// meanwhile are abandoned. Each of these functions counts as dropped. For each of them, the lanes report the
-/// exception of the inner executor, as if the function had thrown it.
+/// meanwhile are abandoned. The same holds if it throws when a request with several keys ends, for the
+/// functions that were to run next in other shards. Each of these functions counts as dropped. For each of
+/// them, the lanes report the exception of the inner executor, as if the function had thrown it.
 ///
 /// Capacities (see lanes_options) limit the number of waiting functions. Running functions do not count. With
 /// the policy `block`, a post queues its function at once. If there is no room, the post then waits until
@@ -139,8 +140,9 @@ public:
     ///   * In each lane, the request counts as one waiting function until no earlier request of this lane
     ///     conflicts with it. lanes_options::capacity counts the request once for each of these lanes.
     ///   * If there is no room in a lane, when_full decides. `reject` and `drop_newest` add the request to
-    ///     no lane. `drop_oldest` abandons the oldest function of each full lane. `block` waits until there
-    ///     is room in all lanes.
+    ///     no lane. `drop_oldest` abandons the oldest function of each full lane, even if it abandons the
+    ///     request in the end. `block` waits until there is room in all lanes. A request needs as much of
+    ///     lanes_options::capacity as it has keys.
     ///   * close() of one key abandons the request if its function has not begun. The request keeps its
     ///     places in the other lanes until it would have started.
     template <class F>
@@ -222,14 +224,17 @@ public:
     /// is closed. If the lanes have a capacity, posts to a closed lane are refused. If the lanes have no
     /// capacity, these posts are accepted, but their functions are abandoned. The thread of the running
     /// function also abandons the functions that it has dequeued already. After the running function has
-    /// returned, the lane can be used again.
+    /// returned, the lane can be used again. A request with several keys may be the first function of the
+    /// lane while it waits for its other keys. Such a request is abandoned, but it does not count in the
+    /// result, and the lane is closed until the request would have started.
     std::size_t close(const Key& key) const { return state_->close(key); }
 
     /// Waits until the lane of `key` has no function to run. Functions that are posted meanwhile prolong the
     /// wait. During the wait, a worker of a pool runs other tasks, as in future::get(). Throws
     /// std::system_error(resource_deadlock_would_occur) if the caller is a function of this lane. Also throws
     /// this exception if a function of this lane waits, and its thread meanwhile runs another task that calls
-    /// wait_idle().
+    /// wait_idle(). A function of another lane must not call wait_idle() if a request with several keys may
+    /// wait for both lanes, because the request would wait for the end of this function.
     void wait_idle(const Key& key) const { (void)state_->wait_idle(key, wait_limit()); }
     /// Waits like wait_idle(key), but gives up when a stop is requested. Returns whether the lane was idle.
     /// Like every wait with a limit, this wait runs no other tasks. If the stop request ends the wait, the

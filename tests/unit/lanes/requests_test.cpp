@@ -425,7 +425,7 @@ TEST_CASE("More than 1,024 keys are refused, and nothing is lost") {
     const request_lanes l(pool.get_executor());
     auto function = all.function();
     CHECK_THROWS_WITH_AS((void)l.post(l.keys().write_all(keys), std::move(function)),
-                         "post: number of keys is 1025, allowed is 0 to 1,024", std::invalid_argument);
+                         "post: number of keys is 1025, allowed is 0 to 1024", std::invalid_argument);
     CHECK(all.gone.load() == 0); // not moved
     CHECK(l.active() == 0);
     keys.back() = 0; // occurs twice

@@ -131,7 +131,8 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
         answer = find_room(*c.shard, *c.where, order, waits[entered]);
         if (!answer) ++entered;
     }
-    if (entered == given.claims) {
+    const bool is_in = entered == given.claims;
+    if (is_in) {
         for (std::uint32_t n = 0; n != entered; ++n) {
             lane_claim& c = given.claim(n);
             append(*c.shard, *c.where, &c);
@@ -146,7 +147,7 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
     }
     for (post_shard& each : shards) {
         lane_shard& s = *each.shard;
-        each.has_drain = !s.ready.empty() && s.inbox.try_begin();
+        each.has_drain = is_in && !s.ready.empty() && s.inbox.try_begin();
         each.has_leftovers = !s.left.empty();
     }
     for (const post_shard& each : shards) each.shard->lock.unlock();
@@ -188,19 +189,26 @@ const char* lane_claim::answer(task* self, task_request asked) {
 
 // ---- the run of a request, and its end
 
+/// The shard whose lanes the thread runs. The requests that become ready when a request ends are added to the
+/// list of this shard, because the thread continues with this shard. So a chain of requests needs no further
+/// drain.
+struct lanes_state::home_shard {
+    const lane_shard* shard;
+    ready_list requests;
+    bool& has_drain; // true if the thread owns the drain
+};
+
 /// Runs a request that has all its lanes. Releases the lock meanwhile.
 void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, bool& has_drain) {
     const bool gives_drain = keep_drain(s, std::exchange(has_drain, false));
     unlock(guard, s);
     if (gives_drain) has_drain = !passes_on(s, task_order::last);
     const auto end = [&] {
-        // The requests that become ready are added to the list of this shard, because this thread continues
-        // with this shard. So a chain of requests needs no further drain.
-        ready_list ready;
-        release_lanes(given, &ready);
+        home_shard home{&s, {}, has_drain};
+        release_lanes(given, &home);
         given.end();
         guard.lock();
-        s.ready.append(ready);
+        s.ready.append(home.requests);
     };
     try {
         if (!given.is_canceled.load(sys::relaxed) || EKIDEN_MUTANT(lanes_run_a_canceled_request)) {
@@ -270,9 +278,9 @@ void lanes_state::end_dropped(lane_request& dropped) noexcept {
     here.has_owner = false;
 }
 
-/// Gives the lanes of a request to the next tasks and claims. Adds the requests that become ready to
-/// `requests`, or to the lists of the shards if `requests` is null.
-void lanes_state::release_lanes(lane_request& ended, ready_list* requests) noexcept {
+/// Gives the lanes of a request to the next tasks and claims. `home` is null if the thread runs the lanes of
+/// no shard. Then the requests that become ready are added to the lists of their shards.
+void lanes_state::release_lanes(lane_request& ended, home_shard* home) noexcept {
     for (std::uint32_t n = 0; n != ended.claims;) {
         lane_shard& s = *ended.claim(n).shard;
         lock guard(s.lock);
@@ -291,12 +299,15 @@ void lanes_state::release_lanes(lane_request& ended, ready_list* requests) noexc
             else
                 c.where->is_held = false;
             if (!EKIDEN_MUTANT(lanes_release_in_silence))
-                settle(s, *c.where, requests != nullptr ? *requests : s.ready);
+                settle(s, *c.where, home != nullptr ? home->requests : s.ready);
         }
-        const bool needs_drain =
+        const bool has_drain =
             !EKIDEN_MUTANT(lanes_release_without_drain) && !s.ready.empty() && s.inbox.try_begin();
         unlock(guard, s);
-        if (needs_drain) (void)give_drain(s, task_order::usual, nullptr);
+        if (has_drain && home != nullptr && &s == home->shard)
+            home->has_drain = true; // this thread continues with the shard
+        else if (has_drain)
+            (void)give_drain(s, task_order::usual, nullptr);
     }
 }
 

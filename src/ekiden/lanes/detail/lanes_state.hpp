@@ -188,6 +188,7 @@ private:
     struct batch;
     struct post_wait;
     struct post_shard;
+    struct home_shard;
 
     // ---- posts (lanes_intake.cpp)
 
@@ -218,7 +219,7 @@ private:
     void run_within(lane_request& given, std::uint32_t n);
     [[nodiscard]] static bool is_closed(lane_request& given) noexcept;
     static void end_dropped(lane_request& dropped) noexcept;
-    void release_lanes(lane_request& ended, ready_list* requests) noexcept;
+    void release_lanes(lane_request& ended, home_shard* home) noexcept;
 
     // ---- the drain (lanes_state.cpp)
 
