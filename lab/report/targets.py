@@ -162,6 +162,17 @@ EXECUTION = [
     Target("lanes", "idle", "Bytes of an idle strand and its handle", "bytes_per_key",
            "ekiden-strands", limit=64),
     Target("lanes", "idle", "Bytes for each key without work in lanes (less than 0.5 means none)", "bytes_per_key", limit=0.5),
+    _at_most("lanes", ("Zipf, 10,000 keys, 4 producers", "Zipf, 10,000 keys, 1 producer"), "Tasks of lanes, compared with a "
+             "queue and a mutex for each key", "mutex-per-key", 1.0, "ns_per_task"),
+    Target("several-keys", "two keys", "Requests with two keys, compared with requests with one key", "ns_per_request",
+           peer="ekiden", most=2.5, peer_variant="one key"),
+    Target("several-keys", "two keys", "Requests with two keys, compared with tasks of libgomp with depend", "ns_per_request",
+           peer="openmp-libgomp", times=3),
+    Target("several-keys", "two keys", "Requests with two keys, compared with tasks of libomp with depend", "ns_per_request",
+           peer="openmp-libomp", times=3),
+    _at_most("several-keys", "two keys, 1 us", "Requests of 1 us with two keys, compared with std::scoped_lock in tasks of "
+             "oneTBB", "onetbb-task-group", 1.0, "ns_per_request"),
+    Target("several-keys", "readers", "Speed-up of requests that only read one key", "speedup", least=1.8),
     _at_most("timers", ("schedule-few", "schedule-many"), "Start of a timer's wait, with 1,000 and 1,000,000 "
              "timers, compared with Asio", "asio", 0.4, "schedule_ns"),
     _at_most("timers", ("cancel-few", "cancel-many"), "Cancellation of a timer's wait, compared with Asio", "asio", 0.2,

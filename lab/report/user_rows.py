@@ -43,6 +43,7 @@ OF_USERS = [
     *_rows("lanes", ("Zipf, 10,000 keys, 4 producers", "Zipf, 10,000 keys, 1 producer",
                      "uniform, 1,000,000 keys, 4 producers"), "ns_per_task", "cpu_ns"),
     *_rows("lanes", ("hot",), "longest_delay_us"),
+    *_rows("several-keys", ("two keys", "two keys, 1 us"), "ns_per_request"),
     # loops that threads run, timers, coroutines
     *_rows("io-models", ("beforehand, 1,000 turns, 1 thread", "beforehand, 1,000 turns, 2 threads",
                          "produced, 1,000 turns, 2 threads", "chained, 1,000 turns, 2 threads"), "ns_per_handler", "cpu_ns"),

@@ -18,7 +18,7 @@ const bool added = add(experiment{
     .figures = {{.name = "ns_per_request", .title = "time per request", .unit = "ns"},
                 {.name = "cpu_ns", .title = "CPU time", .unit = "ns"},
                 {.name = "speedup", .title = "speed-up over one worker", .unit = "1"}},
-    .variants = {{.name = "two keys", .title = "two keys", .headline = "a request with two keys"},
+    .variants = {{.name = "two keys", .title = "two keys", .headline = "with two keys"},
                  {.name = "one key", .title = "one key"},
                  {.name = "two keys, 1 us", .title = "two keys, 1 us of work"},
                  {.name = "one key, 1 us", .title = "one key, 1 us of work"},

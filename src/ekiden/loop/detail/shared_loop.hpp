@@ -7,8 +7,8 @@
 #include <ekiden/execution/detail/task_order.hpp>
 #include <ekiden/loop/detail/loop_alarms.hpp>
 #include <ekiden/loop/detail/loop_role.hpp>
-#include <ekiden/queue/task_list.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/queue/task_list.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/parker.hpp>

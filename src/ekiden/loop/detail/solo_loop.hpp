@@ -9,9 +9,9 @@
 #include <ekiden/loop/detail/busy_loops.hpp>
 #include <ekiden/loop/detail/loop_alarms.hpp>
 #include <ekiden/loop/detail/loop_role.hpp>
-#include <ekiden/queue/task_list.hpp>
 #include <ekiden/queue/serial_queue.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/queue/task_list.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/mutant.hpp>
 
