@@ -68,7 +68,8 @@ void serve(const ekiden::lanes<std::size_t>& bank, std::vector<long>& balance, s
     }
 }
 
-/// Returns the number of wrong sums if several clients post at the same time.
+/// Lets several clients post transfers and audits at the same time. Returns the number of audits that found a
+/// wrong sum.
 int wrong_sums_of_many_clients(ekiden::thread_pool& pool) {
     std::atomic<int> wrong_sums = 0;
     std::vector<long> balance(accounts, opening_balance);

@@ -181,7 +181,8 @@ private:
     descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
     std::vector<std::unique_ptr<peer>> peers_;
     unsigned open_ = 0;
-    // Changes of single accounts by requests that were answered, and by requests that were lost.
+    // The number of changes of accounts. Each request changes one or more accounts. The first member counts
+    // the changes by requests with a reply. The second member counts the changes by requests without a reply.
     std::int64_t changes_ = 0;
     std::int64_t lost_changes_ = 0;
     std::vector<float> delays_us_; // for one reply in 16

@@ -12,6 +12,7 @@
 
 #include <lab/harness/busy.hpp>
 #include <lab/harness/cell.hpp>
+#include <lab/harness/tally.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -117,11 +118,19 @@ usage run_readers(cell& c, unsigned workers) {
     const std::size_t requests = c.pick(200, 5'000, 20'000);
     const auto turns = static_cast<std::uint64_t>(10 * c.asked().turns_per_us);
     System system(workers, 1);
-    return c.measure([&] {
+    const std::uint64_t expected = tally::instance().count() + requests;
+    const usage used = c.measure([&] {
         system.enter([&] {
-            for (std::size_t n = 0; n != requests; ++n) system.read(0, [n, turns] { turn(turns, n); });
+            for (std::size_t n = 0; n != requests; ++n) {
+                system.read(0, [n, turns] {
+                    turn(turns, n);
+                    tally::instance().hit();
+                });
+            }
         });
     });
+    tally::instance().check(c, expected);
+    return used;
 }
 
 template <class System>

@@ -19,11 +19,9 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <new>
 #include <span>
 #include <stop_token>
 #include <type_traits>
@@ -75,6 +73,7 @@ namespace ekiden::inline EKIDEN_ABI {
 ///   * A post by a function of one of these lanes does not wait.
 ///   * While a function of these lanes waits, a post by another task on the same thread does not wait.
 ///   * A post by a thread that is firing or canceling timers does not wait.
+///   * A post does not wait if there is no memory for the wait.
 ///
 /// Thread safety: all members except the destructor may be called concurrently.
 /// Ordering: everything that a request does happens before the beginning of a later request that conflicts
@@ -136,7 +135,8 @@ public:
     /// memory.
     ///
     /// Returns and throws like post() with one key. Also throws std::invalid_argument if there are more than
-    /// 1,024 keys, and whatever the copy constructor of a key throws. The following rules apply as well:
+    /// 1,024 keys, or if keys() of other lanes has made the list. Also throws whatever the copy constructor
+    /// of a key throws. The following rules apply as well:
     ///   * In each lane, the request counts as one waiting function until no earlier request of this lane
     ///     conflicts with it. lanes_options::capacity counts the request once for each of these lanes.
     ///   * If there is no room in a lane, when_full decides. `reject` and `drop_newest` add the request to
@@ -148,7 +148,7 @@ public:
     template <class F>
     [[nodiscard]] bool post(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
-        return state_->give(keys.all_, std::forward<F>(f), "post", task_order::usual);
+        return give(keys, std::forward<F>(f), "post", task_order::usual);
     }
     /// Runs `f()` like the function above. `f` writes all keys.
     template <class F>
@@ -166,7 +166,7 @@ public:
     template <class F>
     [[nodiscard]] bool defer(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
-        return state_->give(keys.all_, std::forward<F>(f), "defer", task_order::deferred);
+        return give(keys, std::forward<F>(f), "defer", task_order::deferred);
     }
     /// Runs `f()` like defer() with several keys. `f` writes all keys.
     template <class F>
@@ -196,7 +196,7 @@ public:
         if (keys.is_inside())
             call_here(std::forward<F>(f));
         else
-            static_cast<void>(state_->give(keys.all_, std::forward<F>(f), "dispatch", task_order::usual));
+            static_cast<void>(give(keys, std::forward<F>(f), "dispatch", task_order::usual));
     }
     /// Calls or posts `f` like the function above. `f` writes all keys.
     template <class F>
@@ -268,6 +268,13 @@ private:
         refuse_empty<std::decay_t<F>>(f, "dispatch");
         std::decay_t<F> own(std::forward<F>(f));
         static_cast<void>(own());
+    }
+
+    template <class F>
+    bool give(key_list& keys, F&& f, const char* where, task_order order) const {
+        if (&keys.state_ != state_) [[unlikely]]
+            state::refuse_keys_of_others(where);
+        return state_->give(keys.all_, std::forward<F>(f), where, order);
     }
 
     state* const state_;

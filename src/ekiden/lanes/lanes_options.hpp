@@ -61,9 +61,11 @@ struct lanes_metrics {
     /// lack of room or memory, by close(), or because the inner executor has thrown an exception.
     std::uint64_t dropped = 0;
     std::uint64_t rejected = 0; ///< number of posts that were refused because the lane was full or closed
-    std::uint64_t beyond = 0;   ///< number of posts that were not allowed to wait and exceeded a capacity
-    std::size_t memory = 0;     ///< number of bytes in tables, lanes, and up to 64 unused lanes per shard
-    std::vector<delay> delays;  ///< the longest measured delays, at most one per key, longest first
+    /// The number of posts that were not able or allowed to wait and exceeded a capacity. A request with
+    /// several keys counts once for each key without room.
+    std::uint64_t beyond = 0;
+    std::size_t memory = 0;    ///< number of bytes in tables, lanes, and up to 64 unused lanes per shard
+    std::vector<delay> delays; ///< the longest measured delays, at most one per key, longest first
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,6 +1,7 @@
 // Where functions of strands and lanes run, and where those of a key do: not inside of another function that
 // did not ask for it, not under a lock, not on a thread that fires timers; and what a stopped or refusing
 // context does.
+#include "failing_executor.hpp"
 #include "held_worker.hpp"
 #include "user_executor.hpp"
 
@@ -30,6 +31,7 @@
 namespace {
 
 using namespace ekiden;
+using ekiden_test::failing_executor;
 using ekiden_test::held_worker;
 using pool_strand = strand<thread_pool::executor_type>;
 using pool_lanes = lanes<std::uint64_t, thread_pool::executor_type>;
@@ -59,29 +61,6 @@ struct eventful_executor {
         post(std::forward<F>(f), a);
     }
     friend bool operator==(const eventful_executor&, const eventful_executor&) = default;
-};
-
-/// A pool's executor that throws while `is_failing`.
-struct failing_executor : task_sink<failing_executor> {
-    failing_executor(thread_pool::executor_type of, const std::atomic<bool>& failing) noexcept
-        : inner(of), is_failing(&failing) {}
-    thread_pool& context() const noexcept { return inner.context(); }
-    void on_work_started() const noexcept { inner.on_work_started(); }
-    void on_work_finished() const noexcept { inner.on_work_finished(); }
-    bool running_in_this_thread() const noexcept { return inner.running_in_this_thread(); }
-    bool accept(task* given, task_order order) const {
-        owned_task kept(given);
-        if (*is_failing) throw std::runtime_error("not now");
-        return ekiden::accept_task(inner, kept.release(), order);
-    }
-    task* continue_with(task* given) const { return ekiden::continue_task(inner, given); }
-    void report_unhandled(const char* type) const noexcept { inner.report_unhandled(type); }
-    friend bool operator==(const failing_executor& a, const failing_executor& b) noexcept {
-        return a.inner == b.inner;
-    }
-
-    thread_pool::executor_type inner;
-    const std::atomic<bool>* is_failing;
 };
 
 /// Runs `f` on another thread, to its end.

@@ -3,6 +3,7 @@
 #include "../asleep.hpp"
 #include "../child_process.hpp"
 #include "../effort.hpp"
+#include "../execution/failing_executor.hpp"
 #include "../execution/held_worker.hpp"
 #include "../execution/user_executor.hpp"
 #include "../failing_allocations.hpp"
@@ -36,6 +37,7 @@
 namespace {
 
 using namespace ekiden;
+using ekiden_test::failing_executor;
 using ekiden_test::held_worker;
 using ekiden_test::tally;
 using request_lanes = lanes<int, thread_pool::executor_type>;
@@ -77,29 +79,6 @@ struct big_key {
 };
 struct big_hash {
     std::size_t operator()(const big_key& key) const noexcept { return static_cast<std::size_t>(key.value); }
-};
-
-/// The executor of a pool, which throws instead while `is_failing` is true.
-struct moody_executor : task_sink<moody_executor> {
-    moody_executor(thread_pool::executor_type of, const std::atomic<bool>& failing) noexcept
-        : inner(of), is_failing(&failing) {}
-    thread_pool& context() const noexcept { return inner.context(); }
-    void on_work_started() const noexcept { inner.on_work_started(); }
-    void on_work_finished() const noexcept { inner.on_work_finished(); }
-    bool running_in_this_thread() const noexcept { return inner.running_in_this_thread(); }
-    bool accept(task* given, task_order order) const {
-        owned_task kept(given);
-        if (*is_failing) throw std::runtime_error("not now");
-        return ekiden::accept_task(inner, kept.release(), order);
-    }
-    task* continue_with(task* given) const { return ekiden::continue_task(inner, given); }
-    void report_unhandled(const char* type) const noexcept { inner.report_unhandled(type); }
-    friend bool operator==(const moody_executor& a, const moody_executor& b) noexcept {
-        return a.inner == b.inner;
-    }
-
-    thread_pool::executor_type inner;
-    const std::atomic<bool>* is_failing;
 };
 
 constexpr int chain_length = ekiden_test::rounds(100'000);
@@ -243,8 +222,8 @@ TEST_CASE("If the inner executor throws, the post of a request throws, and the r
             tally all;
             counting_pool counted(1);
             std::atomic<bool> is_failing{true};
-            const lanes<int, moody_executor> l(moody_executor(counted.pool.get_executor(), is_failing),
-                                               {.lane_capacity = capacity, .shards = shards});
+            const lanes<int, failing_executor> l(failing_executor(counted.pool.get_executor(), is_failing),
+                                                 {.lane_capacity = capacity, .shards = shards});
             for (int i = 0; i != 3; ++i) {
                 CHECK_THROWS_AS((void)l.post({1, 2, 3}, all.function()), std::runtime_error);
                 CHECK_THROWS_AS((void)l.post(l.keys().read(1, 2), all.function()), std::runtime_error);
@@ -269,8 +248,8 @@ TEST_CASE("If the inner executor throws while requests run, each is run, or drop
             tally all;
             counting_pool counted(2);
             std::atomic<bool> is_failing{false};
-            const lanes<int, moody_executor> l(
-                moody_executor(counted.pool.get_executor(), is_failing),
+            const lanes<int, failing_executor> l(
+                failing_executor(counted.pool.get_executor(), is_failing),
                 {.lane_capacity = capacity, .policy = when_full::block, .shards = shards});
             int posted = 0;
             int refused = 0;

@@ -32,7 +32,7 @@ using ekiden_test::held_worker;
 using ekiden_test::tally;
 using request_lanes = lanes<int, thread_pool::executor_type>;
 
-/// A request that has its keys until release() is called.
+/// Posts a request that keeps its keys until the test calls release().
 class held_keys {
 public:
     held_keys(const request_lanes& l, std::initializer_list<int> keys) {

@@ -1,5 +1,6 @@
 // Random functions with several keys in simulations, against the functions one after the other.
 #include "../effort.hpp"
+#include "dice.hpp"
 #include "tally.hpp"
 
 #include <ekiden/lanes/lanes.hpp>
@@ -17,16 +18,8 @@
 namespace {
 
 using namespace ekiden;
+using ekiden_test::dice;
 using simulated_lanes = lanes<int, sim_context::executor_type>;
-
-/// Random numbers that depend only on the seed.
-struct seeded {
-    std::uint64_t state;
-    unsigned below(unsigned range) noexcept {
-        state = state * 6364136223846793005U + 1442695040888963407U;
-        return static_cast<unsigned>(state >> 33) % range;
-    }
-};
 
 /// One random program: its lanes, its functions, and the posts in their order.
 struct random_program {
@@ -114,7 +107,7 @@ struct random_program {
 
     static constexpr unsigned keys = 6;
     sim_context& sim;
-    seeded random;
+    dice random;
     ekiden_test::tally all;
     simulated_lanes l;
     std::vector<request> posts;

@@ -2,6 +2,7 @@
 #include "../effort.hpp"
 #include "../execution/held_worker.hpp"
 #include "../failing_allocations.hpp"
+#include "dice.hpp"
 #include "tally.hpp"
 
 #include <ekiden/lanes/lanes.hpp>
@@ -28,18 +29,10 @@ namespace {
 
 using namespace ekiden;
 using namespace std::chrono_literals;
+using ekiden_test::dice;
 using ekiden_test::held_worker;
 using ekiden_test::tally;
 using request_lanes = lanes<int, thread_pool::executor_type>;
-
-/// Random numbers that are the same on every machine.
-struct dice {
-    std::uint64_t state;
-    unsigned below(unsigned range) noexcept {
-        state = state * 6364136223846793005U + 1442695040888963407U;
-        return static_cast<unsigned>(state >> 33) % range;
-    }
-};
 
 /// The keys of a random function. A key may occur twice, and may be both written and read.
 struct some_keys {
@@ -415,6 +408,25 @@ TEST_CASE("A request may have 64 keys, or 200, or 1,024") {
             CHECK(l.active() == 0);
         }
     }
+}
+
+TEST_CASE("A list of keys of other lanes is refused, and nothing is lost") {
+    tally all;
+    thread_pool pool(1);
+    const request_lanes l(pool.get_executor());
+    const request_lanes others(pool.get_executor());
+    auto function = all.function();
+    const auto refused =
+        "post: keys is a list of other lanes, allowed is a list that keys() of these lanes has made";
+    CHECK_THROWS_WITH_AS((void)l.post(others.keys().write(1, 2), std::move(function)), refused,
+                         std::invalid_argument);
+    CHECK_THROWS_AS((void)l.defer(others.keys().read(1), std::move(function)), std::invalid_argument);
+    CHECK_THROWS_AS(l.dispatch(others.keys(), std::move(function)), std::invalid_argument);
+    CHECK(all.gone.load() == 0); // not moved
+    CHECK(l.post({1, 2}, std::move(function)));
+    pool.wait_idle();
+    CHECK(all.is_settled());
+    CHECK(l.active() + others.active() == 0);
 }
 
 TEST_CASE("More than 1,024 keys are refused, and nothing is lost") {

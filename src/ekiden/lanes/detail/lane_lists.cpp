@@ -1,6 +1,5 @@
 #include <ekiden/lanes/detail/lane_lists.hpp>
 
-#include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/mutant.hpp>
 
 #include <mutex>

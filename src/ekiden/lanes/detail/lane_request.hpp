@@ -42,9 +42,6 @@ public:
         }
         ++size_;
     }
-    void reserve(std::size_t most) {
-        if (most > few_.size()) many_.reserve(most);
-    }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] T* begin() noexcept { return size_ > few_.size() ? many_.data() : few_.data(); }
     [[nodiscard]] T* end() noexcept { return begin() + size_; }

@@ -21,6 +21,11 @@ void lanes_state::expect_key_count(std::size_t count, const char* where) {
     if (count > most_keys) sys::refuse_argument(where, "number of keys", count, "0 to 1024");
 }
 
+void lanes_state::refuse_keys_of_others(const char* where) {
+    sys::refuse_argument(where, "keys", "a list of other lanes",
+                         "a list that keys() of these lanes has made");
+}
+
 /// A shard in which a request has claims. The shards of a post are sorted by their addresses, so that all
 /// threads acquire the locks of several shards in the same order.
 struct lanes_state::post_shard {

@@ -91,6 +91,8 @@ public:
     bool enqueue(lane_shard& s, keyed_task* given, task_order order);
     /// Like the function above, for a request with several keys.
     bool enqueue(lane_request& given, task_order order);
+    /// Throws std::invalid_argument, because a list of keys belongs to other lanes.
+    [[noreturn]] static void refuse_keys_of_others(const char* where);
 
     /// If the lane of the task is idle, runs the task and returns true. Throws whatever the task throws. If
     /// the lane is not idle, returns false. In this case, the task still belongs to the caller. The caller

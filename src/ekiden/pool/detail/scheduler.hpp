@@ -29,7 +29,8 @@ class worker;
 /// The bits of scheduler::gate(). The bits say which tasks the pool accepts, and whether tasks may begin. The
 /// script gdb/ekiden-gdb.py uses the values of the first three bits.
 namespace gate_bit {
-inline constexpr std::uint32_t closed = 1;    ///< the pool refuses tasks from outside, after join() began
+inline constexpr std::uint32_t closed =
+    1; ///< the pool refuses tasks from outside, after join() or stop() began
 inline constexpr std::uint32_t stopped = 2;   ///< the pool abandons queued tasks, and its workers end
 inline constexpr std::uint32_t paused = 4;    ///< the pool begins no tasks
 inline constexpr std::uint32_t forked = 8;    ///< this process is the child of a fork() and has no workers
