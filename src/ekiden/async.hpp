@@ -7,6 +7,7 @@
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/async_scope.hpp>
+#include <ekiden/async/async_turn.hpp>
 #include <ekiden/async/await_chain.hpp>
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>

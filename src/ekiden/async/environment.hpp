@@ -7,6 +7,7 @@
 
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/priority.hpp>
+#include <ekiden/lanes/detail/turn_record.hpp>
 #include <ekiden/sys/clock.hpp>
 
 #include <cstdint>
@@ -45,6 +46,7 @@ struct environment {
     /// `priority`.
     std::uint32_t chain = 0;
     const char* name = nullptr; ///< the name that dumps show, or null
+    turn_mark turns;            ///< the turns of the coroutine in lanes; see async_turn()
 
 private:
     friend struct detail::environment_access;
@@ -67,6 +69,10 @@ struct environment_access {
 struct hopped_environment : environment {
     any_executor before; // if `before` is not empty, its is_plain() is true
 };
+
+/// Throws std::system_error(resource_deadlock_would_occur) if a coroutine must not move to an executor,
+/// because the coroutine has a turn in the lanes `lanes`.
+void refuse_to_move(const environment& from, const void* lanes);
 } // namespace detail
 
 /// Returns the environment of coroutines that have inherited no environment. For example, a coroutine

@@ -25,6 +25,18 @@ inline constexpr bool is_plain_executor = std::is_trivially_copyable_v<E>;
 
 class coroutine_promise;
 
+namespace detail {
+/// Returns the address that identifies the lanes of the executor of a lane. Returns null for every other
+/// executor.
+template <class E>
+[[nodiscard]] const void* lanes_of(const E& where) noexcept {
+    if constexpr (requires { where.lanes_id(); })
+        return where.lanes_id();
+    else
+        return nullptr;
+}
+} // namespace detail
+
 /// An object that holds a copy of an executor of any type, or no executor. An executor of up to two words is
 /// stored inside the object. Most executors of this library fit into two words. A larger executor is stored
 /// in memory that all copies share. A post through an any_executor costs one more indirect call, and no
@@ -99,6 +111,8 @@ public:
     [[nodiscard]] bool calls_in_place() const noexcept { return table().calls_in_place(place()); }
     [[nodiscard]] bool runs_one_at_a_time() const noexcept { return table().runs_one_at_a_time(place()); }
     void report_unhandled(const char* type) const noexcept { table().report_unhandled(place(), type); }
+    /// Returns lanes_id() of the held executor. Returns null if it is not the executor of a lane.
+    [[nodiscard]] const void* lanes_id() const noexcept { return table().lanes_id(place()); }
 
 private:
     friend struct detail::sink_access;
@@ -134,6 +148,7 @@ private:
         bool (*calls_in_place)(const void* self) noexcept;
         bool (*runs_one_at_a_time)(const void* self) noexcept;
         void (*report_unhandled)(const void* self, const char* type) noexcept;
+        const void* (*lanes_id)(const void* self) noexcept;
     };
 
     static constexpr std::size_t room = 2 * sizeof(void*);
@@ -190,6 +205,7 @@ private:
         [](const void* self) noexcept { return ekiden::calls_in_place(at<Stored>(self)); },
         [](const void* self) noexcept { return detail::runs_one_at_a_time(at<Stored>(self)); },
         [](const void* self, const char* type) noexcept { ekiden::report_unhandled(at<Stored>(self), type); },
+        [](const void* self) noexcept { return detail::lanes_of(at<Stored>(self)); },
     };
 
     [[nodiscard]] const operations& table() const noexcept {

@@ -113,6 +113,9 @@ public:
     /// a request that writes one key and only reads two keys.
     [[nodiscard]] key_list keys() const noexcept { return key_list(*state_); }
 
+    /// Returns the executor on which the functions run.
+    [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
+
     class executor_type;
     /// Returns an executor that runs functions in the lane of `key`. The executor stays usable after the
     /// lanes have been destroyed. Throws whatever the copy constructor of the key throws.
@@ -261,6 +264,7 @@ public:
     }
 
 private:
+    friend struct detail::turn_access;
     using state = keyed_state<Key, Executor, Hash>;
 
     template <class F>
@@ -272,9 +276,16 @@ private:
 
     template <class F>
     bool give(key_list& keys, F&& f, const char* where, task_order order) const {
+        expect_own(keys, where);
+        return state_->give(keys.all_, std::forward<F>(f), where, order);
+    }
+    [[nodiscard]] turn_record& make_turn(key_list& keys, const char* where) const {
+        expect_own(keys, where);
+        return state_->make_turn(keys.all_, where);
+    }
+    void expect_own(const key_list& keys, const char* where) const {
         if (&keys.state_ != state_) [[unlikely]]
             state::refuse_keys_of_others(where);
-        return state_->give(keys.all_, std::forward<F>(f), where, order);
     }
 
     state* const state_;
@@ -375,6 +386,8 @@ public:
     /// Returns true, because the functions of a lane run one after the other.
     [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
     void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
+    /// Returns an address that identifies the lanes.
+    [[nodiscard]] const void* lanes_id() const noexcept { return state_; }
 
 private:
     friend class lanes;

@@ -63,12 +63,14 @@ public:
     void work_under(const environment& given) noexcept { env_ = &given; }
     /// Changes the executor of this coroutine, and of the coroutines that it awaits later. The change is made
     /// in a copy of the environment, which this coroutine owns. Returns false if `to` is already the
-    /// executor. Throws std::bad_alloc. If move_home() throws, it has no effect.
+    /// executor. Throws std::bad_alloc, and std::system_error if the coroutine has a turn in the lanes of
+    /// `to`. If move_home() throws, it has no effect.
     template <executor E>
     [[nodiscard]] bool move_home(const E& to) {
         if (env_->executor.has_target(to)) return false;
-        if (!owns_environment_) make_environment();
-        auto& own = static_cast<detail::hopped_environment&>(const_cast<environment&>(*env_)); // NOLINT
+        if (env_->turns) [[unlikely]]
+            detail::refuse_to_move(*env_, detail::lanes_of(to));
+        auto& own = own_environment();
         if (own.before && own.before.has_target(to)) {
             own.executor.swap_plain(own.before);
         } else {
@@ -77,6 +79,10 @@ public:
         }
         return true;
     }
+
+    /// Records in a copy of the environment that the coroutine waits for a turn. Throws std::bad_alloc. The
+    /// coroutines that this coroutine awaits later inherit the record.
+    void mark_turn(turn_record& wanted);
 
     [[nodiscard]] std::coroutine_handle<> handle() noexcept {
         return std::coroutine_handle<coroutine_promise>::from_promise(*this);
@@ -135,6 +141,10 @@ protected:
 
 private:
     void give_up() noexcept;
+    [[nodiscard]] detail::hopped_environment& own_environment() {
+        if (!owns_environment_) make_environment();
+        return static_cast<detail::hopped_environment&>(const_cast<environment&>(*env_)); // NOLINT: made here
+    }
     void make_environment();
     void drop_environment() noexcept;
     void destroy_chain_below() noexcept;

@@ -33,6 +33,10 @@ concept changing_operation = requires(Operation& o, state_value now) {
     { o.change(now) } noexcept -> std::same_as<state_value>;
 };
 
+/// Satisfied by an operation that needs to know the awaiting coroutine.
+template <class Operation, class Promise>
+concept begins_late = requires(Operation& o, std::coroutine_handle<Promise> c) { o.begin(c); };
+
 /// Satisfied by an operation whose result only says whether the operation was done. If the operation was
 /// done, the awaiter calls `granted()`, which returns a guard or nothing. `canceled` is the text of the
 /// exception that is thrown after a stop request.
@@ -67,6 +71,8 @@ auto outcome_of(Operation& operation, wait_result how) {
 /// Awaits an operation. `Operation` is derived from lock_operation, and has these members:
 ///
 /// * begin() is optional, and is called first.
+/// * begin(coroutine) is optional. It is called after begin(), unless a stop has been requested. It may
+/// throw.
 /// * try_now() does the operation without waiting, if possible. try_now() may fail spuriously.
 /// * change(value) is optional. The thread that releases the lock calls it to get the lock's next value.
 /// * is_pure is true if change() reads no data except the value of the lock.
@@ -99,10 +105,13 @@ public:
     [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
 
     template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept(!Wait::is_limited) {
+    [[nodiscard]] bool
+    await_suspend(std::coroutine_handle<Promise> coroutine) noexcept(!Wait::is_limited
+                                                                     && !begins_late<Operation, Promise>) {
         if constexpr (requires { operation_.begin(); }) operation_.begin();
         if (!this->begin(coroutine)) [[unlikely]]
             return true;
+        if constexpr (begins_late<Operation, Promise>) operation_.begin(coroutine);
         if (!operation_.try_now()) {
             if (this->wait({operation_.lock, operation_.states, transition(), Operation::is_pure}))
                 return true;

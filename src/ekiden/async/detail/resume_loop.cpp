@@ -11,6 +11,7 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <new>
+#include <system_error>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -267,9 +268,20 @@ void coroutine_promise::make_environment() {
     owns_environment_ = true;
 }
 
-void coroutine_promise::drop_environment() noexcept {
-    auto* const own = static_cast<const detail::hopped_environment*>(env_);
-    recycler::destroy(const_cast<detail::hopped_environment*>(own)); // NOLINT: made here
+void coroutine_promise::drop_environment() noexcept { recycler::destroy(&own_environment()); }
+
+void coroutine_promise::mark_turn(turn_record& wanted) {
+    environment& own = own_environment();
+    wanted.outer = own.turns.without_ended();
+    own.turns = turn_mark(wanted);
+}
+
+void detail::refuse_to_move(const environment& from, const void* lanes) {
+    if (lanes == nullptr || !from.turns.has_turn(lanes)) return;
+    throw std::system_error(
+        std::make_error_code(std::errc::resource_deadlock_would_occur),
+        "ekiden: resume_on: the executor of a lane, called during a turn in the same lanes; "
+        "the coroutine could wait for the end of its own turn");
 }
 
 const environment& default_environment() noexcept {

@@ -59,10 +59,17 @@ public:
         if (count == 1 && !first.is_shared) return give(*first.key, std::forward<F>(f), where, order);
         refuse_in_child(where);
         refuse_empty<std::decay_t<F>>(f, where);
-        std::sort(keys.begin(), keys.end(),
-                  [](const auto& a, const auto& b) { return std::less<>()(a.shard, b.shard); });
+        sort_by_shard(keys);
         using request = lane_request_of<Key, std::decay_t<F>>;
         return enqueue(request::make({keys.begin(), count}, std::forward<F>(f)), order);
+    }
+
+    /// Makes the record of a turn. The caller must call turn_record::leave().
+    [[nodiscard]] turn_record& make_turn(short_list<listed_key<Key>>& keys, const char* where) {
+        refuse_in_child(where);
+        expect_key_count(keys.size(), where);
+        sort_by_shard(keys);
+        return lane_request_of<Key, turn_record>::make({keys.begin(), keys.size()}, *this).record();
     }
 
     /// Passes a task to a lane, like accept() of an executor.
@@ -189,6 +196,10 @@ private:
         lane* found;
     };
 
+    static void sort_by_shard(short_list<listed_key<Key>>& keys) noexcept {
+        std::sort(keys.begin(), keys.end(),
+                  [](const auto& a, const auto& b) { return std::less<>()(a.shard, b.shard); });
+    }
     static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
 
     template <class F>

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <ekiden/lanes/detail/lane.hpp>
+#include <ekiden/lanes/detail/turn_record.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -20,6 +21,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -81,6 +83,12 @@ struct lane_claim : keyed_task {
         return claim == nullptr || claim->cancel();
     }
 
+    /// Returns whether a task is a claim that was withdrawn. Called under the lock of the shard.
+    [[nodiscard]] static bool is_withdrawn(const task& queued) noexcept {
+        const lane_claim* const claim = of(queued);
+        return claim != nullptr && claim->has_withdrawn;
+    }
+
     /// Returns the claim if `queued` is a claim, and otherwise null.
     [[nodiscard]] static lane_claim* of(task& queued) noexcept {
         return queued.type() == &answer ? static_cast<lane_claim*>(&queued) : nullptr;
@@ -94,28 +102,32 @@ struct lane_claim : keyed_task {
 
     lane_request* const request;
     lane_shard* const shard;
-    lane* where = nullptr; ///< the lane; null or undefined until the claim was granted
+    lane* where = nullptr; ///< the lane whose queue contains the claim, or which the request has; or null
     const bool is_shared;
-    bool is_granted = false;
-    bool has_canceled = false; ///< true if cancel() has returned true
+    bool is_granted = false;    ///< true while the request has the lane
+    bool has_withdrawn = false; ///< true if the claim must not be granted; see lanes_state::withdraw()
+    bool has_canceled = false;  ///< true if cancel() has returned true
 
 private:
     static const char* answer(task* self, task_request asked);
 };
 
-/// A function with several keys. A request is *ready* when all its claims were granted.
+/// A function with several keys, or a turn of a coroutine. A request is *ready* when all its claims were
+/// granted.
 struct lane_request : runnable {
-    explicit lane_request(std::uint32_t count) noexcept : runnable(true), claims(count), pending(count) {}
+    lane_request(std::uint32_t count, bool of_turn) noexcept
+        : runnable(true), is_turn(of_turn), claims(count), pending(count) {}
     lane_request(const lane_request&) = delete;
     lane_request& operator=(const lane_request&) = delete;
 
     /// Returns claim number `n`. The claims are sorted by the addresses of their shards.
     [[nodiscard]] virtual lane_claim& claim(std::uint32_t n) noexcept = 0;
-    /// Calls the function, and destroys it.
-    virtual void run() = 0;
+    /// Calls the function, and destroys it. Returns whether the request keeps its lanes. If the result is
+    /// true, another thread releases the lanes later, by lanes_state::end_turn().
+    [[nodiscard]] virtual bool run() = 0;
     /// Destroys the function. Has no effect if it has been destroyed already.
     virtual void drop() noexcept = 0;
-    /// Frees the request with its claims.
+    /// Frees the request with its claims. The request of a turn is freed by the second call.
     virtual void end() noexcept = 0;
 
     [[nodiscard]] bool has(const task* wanted) noexcept {
@@ -124,11 +136,12 @@ struct lane_request : runnable {
         return false;
     }
 
+    const bool is_turn; ///< true if run() does not call a function, but lets a coroutine continue
     const std::uint32_t claims;
     /// The number of claims that are neither granted nor abandoned.
     sys::atomic<std::uint32_t> pending;
     std::uint32_t when = 0; ///< like keyed_task::when
-    bool has_run = false;   ///< true if the function has been called, or is about to be called
+    bool has_run = false;   ///< true if the function has been called or is about to be called
     bool is_lost = false;   ///< true if the function was not called because a lane was closed
     /// True if the function must not be called. Only a thread that has removed a claim or the request from a
     /// queue sets this member, and it must then abandon the claim, or end the request.
@@ -140,6 +153,7 @@ protected:
 
 inline bool lane_claim::cancel() noexcept {
     // Relaxed is enough, because the thread that ends the request sees this store through `pending`.
+    where = nullptr;
     has_canceled = !request->is_canceled.exchange(true, sys::relaxed);
     return has_canceled;
 }
@@ -153,34 +167,54 @@ struct lane_claim_of final : lane_claim {
     Key key;
 };
 
-/// A request whose function has the type `F`. The claims are in the same block of memory.
+/// A request whose function has the type `F`, or the request of a turn, if `F` is turn_record. The claims are
+/// in the same block of memory.
 template <class Key, class F>
 class lane_request_of final : public lane_request {
+    static constexpr bool of_turn = std::is_same_v<F, turn_record>;
+
 public:
     /// Throws std::bad_alloc, and whatever the copy constructors throw.
     template <class G>
-    [[nodiscard]] static lane_request& make(std::span<const listed_key<Key>> keys, G&& f) {
+    [[nodiscard]] static lane_request_of& make(std::span<const listed_key<Key>> keys, G&& f) {
         const std::size_t bytes = offset() + keys.size() * sizeof(claim_type);
         void* const memory = is_recycled(bytes) ? recycler::allocate(recycler::size_class(bytes))
                                                 : ::operator new(bytes, alignment());
         try {
-            return *::new (memory) lane_request_of(keys, std::forward<G>(f));
+            auto& made = *::new (memory) lane_request_of(keys, std::forward<G>(f));
+            if constexpr (of_turn) made.f_->belongs_to(made);
+            return made;
         } catch (...) {
             free(memory, bytes);
             throw;
         }
     }
 
+    /// Returns the record of a turn.
+    [[nodiscard]] F& record() noexcept { return *f_; }
+
     [[nodiscard]] lane_claim& claim(std::uint32_t n) noexcept override { return *std::launder(place(n)); }
-    void run() override {
-        struct at_end {
-            std::optional<F>& f;
-            ~at_end() { f.reset(); }
-        } const guard{f_};
-        static_cast<void>((*f_)());
+    [[nodiscard]] bool run() override {
+        if constexpr (of_turn) {
+            return f_->begin();
+        } else {
+            struct at_end {
+                std::optional<F>& f;
+                ~at_end() { f.reset(); }
+            } const guard{f_};
+            static_cast<void>((*f_)());
+            return false;
+        }
     }
-    void drop() noexcept override { f_.reset(); }
+    void drop() noexcept override {
+        if constexpr (of_turn)
+            f_->drop();
+        else
+            f_.reset();
+    }
     void end() noexcept override {
+        if constexpr (of_turn)
+            if (!f_->is_last_owner()) return;
         const std::size_t bytes = offset() + claims * sizeof(claim_type);
         for (std::uint32_t n = 0; n != claims; ++n) std::destroy_at(std::launder(place(n)));
         this->~lane_request_of();
@@ -192,7 +226,8 @@ private:
 
     template <class G>
     lane_request_of(std::span<const listed_key<Key>> keys, G&& f)
-        : lane_request(static_cast<std::uint32_t>(keys.size())), f_(std::in_place, std::forward<G>(f)) {
+        : lane_request(static_cast<std::uint32_t>(keys.size()), of_turn),
+          f_(std::in_place, std::forward<G>(f)) {
         std::uint32_t made = 0;
         try {
             for (; made != claims; ++made)

@@ -111,11 +111,12 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
         ++s.dropped;
         return true;
     case when_full::drop_oldest:
-        if (task* const oldest = here.tasks.take()) { // the new task gets the room of the oldest task
-            s.dropped += lane_claim::cancel(*oldest) ? 1U : 0U;
+        while (task* const oldest = here.tasks.take()) {
             s.left.tasks.push(oldest);
+            if (lane_claim::is_withdrawn(*oldest)) continue; // its room has been given to other tasks
+            s.dropped += lane_claim::cancel(*oldest) ? 1U : 0U;
             --here.waiting;
-            return std::nullopt;
+            return std::nullopt; // the new task gets the room of the oldest task
         }
         ++s.dropped;
         return true;
@@ -153,7 +154,8 @@ void lanes_state::turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* 
 void lanes_state::append(lane_shard& s, lane& here, keyed_task* given) noexcept {
     here.tasks.push(given);
     ++here.waiting;
-    const lane_claim* const claim = lane_claim::of(*given);
+    lane_claim* const claim = lane_claim::of(*given);
+    if (claim != nullptr) claim->where = &here;
     if (claim == nullptr || claim->is_first()) ++s.posted; // counts a request once
 }
 
@@ -205,6 +207,8 @@ void lanes_state::sort_all(lane_shard& s) noexcept {
 }
 
 void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
+    if (lane_claim::is_withdrawn(given)) [[unlikely]]
+        return s.left.tasks.push(&given);
     lane* const here = how_.lane_of(s, given);
     if (here == nullptr || here->is_closed.load(sys::relaxed)) [[unlikely]] {
         const std::uint32_t lost = lane_claim::cancel(given) ? 1 : 0;

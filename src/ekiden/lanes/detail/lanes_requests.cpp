@@ -96,6 +96,10 @@ bool lanes_state::rests_after_sorting(lane_shard& s) noexcept {
 
 /// Pushes the claims of a request to the inboxes of its shards.
 void lanes_state::push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept {
+    if (given.claims == 1) { // one push needs no order
+        if (push_in_order(*shards.back().shard, &given.claim(0))) shards.back().has_drain = true;
+        return;
+    }
     // [LN2] Relaxed is enough, as the page execution/detail/strand.md explains.
     if (!has_several_.load(sys::relaxed)) has_several_.store(true, sys::relaxed);
     for (const post_shard& each : shards)
@@ -175,7 +179,6 @@ void lanes_state::grant(lane& here, lane_claim& given, ready_list& ready) noexce
         ++here.readers;
     else
         here.is_held = true;
-    given.where = &here;
     given.is_granted = true;
     // [LN3] acq_rel. Release: publishes what the earlier functions of this lane have done. Acquire: the
     // thread of the last grant sees what was done in all lanes of the request.
@@ -205,13 +208,16 @@ struct lanes_state::home_shard {
 
 /// Runs a request that has all its lanes. Releases the lock meanwhile.
 void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, bool& has_drain) {
+    bool keeps_lanes = false;
     const bool gives_drain = keep_drain(s, std::exchange(has_drain, false));
     unlock(guard, s);
     if (gives_drain) has_drain = !passes_on(s, task_order::last);
     const auto end = [&] {
         home_shard home{&s, {}, has_drain};
-        release_lanes(given, &home);
-        given.end();
+        if (!keeps_lanes) { // otherwise the request may have ended
+            release_lanes(given, &home);
+            given.end();
+        }
         guard.lock();
         s.ready.append(home.requests);
     };
@@ -220,10 +226,12 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
             const bool is_lost = is_closed(given) && !EKIDEN_MUTANT(lanes_run_a_closed_request);
             (is_lost ? given.is_lost : given.has_run) = true;
         }
-        if (given.has_run)
-            run_within(given, 0);
-        else
+        if (!given.has_run)
             given.drop();
+        else if (given.is_turn)
+            keeps_lanes = given.run();
+        else
+            run_within(given, 0);
     } catch (...) {
         end();
         throw;
@@ -247,7 +255,7 @@ void lanes_state::run_within(lane_request& given, std::uint32_t n) {
         if (given.when != 0) [[unlikely]]
             how_.note_delay(*this, first, (std::uint64_t{time() - given.when} << 10) + 1);
         const trace::detail::interval turn(trace::kind::turn, "lanes", first.hash);
-        return given.run();
+        return static_cast<void>(given.run());
     }
     const lane_claim& c = given.claim(n);
     const serial_scope inside(scope_of(*c.where, c.is_shared));
@@ -293,19 +301,8 @@ void lanes_state::release_lanes(lane_request& ended, home_shard* home) noexcept 
             s.run += ended.has_run ? 1U : 0U;
             s.dropped += ended.is_lost ? 1U : 0U;
         }
-        for (; n != ended.claims && ended.claim(n).shard == &s; ++n) {
-            const lane_claim& c = ended.claim(n);
-            if (!c.is_granted) continue;
-            const bool must_sort = c.where->has_waiters || c.where->is_closed.load(sys::relaxed);
-            if (must_sort && !EKIDEN_MUTANT(lanes_keep_late_posts)) [[unlikely]]
-                sort_all(s); // as in end_batch()
-            if (c.is_shared)
-                --c.where->readers;
-            else
-                c.where->is_held = false;
-            if (!EKIDEN_MUTANT(lanes_release_in_silence))
-                settle(s, *c.where, home != nullptr ? home->requests : s.ready);
-        }
+        for (; n != ended.claims && ended.claim(n).shard == &s; ++n)
+            release(s, ended.claim(n), home != nullptr ? home->requests : s.ready);
         const bool has_drain =
             !EKIDEN_MUTANT(lanes_release_without_drain) && !s.ready.empty() && s.inbox.try_begin();
         unlock(guard, s);
@@ -314,6 +311,58 @@ void lanes_state::release_lanes(lane_request& ended, home_shard* home) noexcept 
         else if (has_drain)
             (void)give_drain(s, task_order::usual, nullptr);
     }
+}
+
+/// Gives the lane of a claim to the next tasks and claims. Has no effect if the request does not have the
+/// lane. Called under the lock of the shard.
+void lanes_state::release(lane_shard& s, lane_claim& ended, ready_list& ready) noexcept {
+    if (!ended.is_granted) return;
+    ended.is_granted = false;
+    lane& here = *ended.where;
+    const bool must_sort = here.has_waiters || here.is_closed.load(sys::relaxed);
+    if (must_sort && !EKIDEN_MUTANT(lanes_keep_late_posts)) [[unlikely]]
+        sort_all(s); // as in end_batch()
+    if (ended.is_shared)
+        --here.readers;
+    else
+        here.is_held = false;
+    if (!EKIDEN_MUTANT(lanes_release_in_silence)) settle(s, here, ready);
+}
+
+/// Releases the lanes that the request already has. The other claims are not granted any more. A claim stays
+/// in the queue of its lane until it is the first, because a queue has links in one direction only.
+void lanes_state::withdraw(lane_request& gone) noexcept {
+    // Relaxed is enough, as in lane_claim::cancel().
+    const bool is_lost = !gone.is_canceled.exchange(true, sys::relaxed);
+    // While this call counts as a claim, the request does not become ready. [LN3] acq_rel, like the grant of
+    // a claim. If the request is ready already, the thread that runs it ends it.
+    std::uint32_t before = gone.pending.load(sys::relaxed);
+    do
+        if (before == 0) return;
+    while (!gone.pending.compare_exchange_weak(before, before + 1, sys::acq_rel, sys::relaxed));
+    for (std::uint32_t n = 0; n != gone.claims;) {
+        lane_shard& s = *gone.claim(n).shard;
+        lock guard(s.lock);
+        if (n == 0) s.dropped += is_lost ? 1U : 0U;
+        for (; n != gone.claims && gone.claim(n).shard == &s; ++n) {
+            lane_claim& c = gone.claim(n);
+            c.has_withdrawn = true; // a claim in the inbox never comes to its lane
+            if (EKIDEN_MUTANT(lanes_withdraw_keeps_lanes)) continue;
+            if (c.is_granted) {
+                release(s, c, s.ready);
+            } else if (c.where != nullptr) {
+                if (is_bounded_) {
+                    --c.where->waiting;
+                    tasks_left(s, *c.where, 1);
+                }
+                settle(s, *c.where);
+            }
+        }
+        const bool has_drain = !s.ready.empty() && s.inbox.try_begin();
+        unlock(guard, s);
+        if (has_drain) (void)give_drain(s, task_order::usual, nullptr);
+    }
+    if (gone.pending.fetch_sub(1, sys::acq_rel) == 1) end_dropped(gone); // [LN3]
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

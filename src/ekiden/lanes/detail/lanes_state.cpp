@@ -258,11 +258,19 @@ void lanes_state::settle(lane_shard& s, lane& here, ready_list& requests) noexce
     while (!here.is_held && !here.tasks.is_empty()) {
         lane_claim* const next = lane_claim::of(*here.tasks.oldest());
         if (next == nullptr) break;
-        if (!next->is_shared && here.readers != 0 && !EKIDEN_MUTANT(lanes_writer_joins_readers)) break;
+        if (!next->is_shared && here.readers != 0 && !next->has_withdrawn
+            && !EKIDEN_MUTANT(lanes_writer_joins_readers))
+            break;
         (void)here.tasks.take();
-        --here.waiting;
+        if (!next->has_withdrawn || !is_bounded_) {
+            --here.waiting;
+            tasks_left(s, here, 1);
+        }
+        if (next->has_withdrawn && !EKIDEN_MUTANT(lanes_grant_a_withdrawn_claim)) [[unlikely]] {
+            s.left.tasks.push(next);
+            continue;
+        }
         if (!here.tasks.is_empty()) __builtin_prefetch(here.tasks.oldest()); // needed when the request ends
-        tasks_left(s, here, 1);
         grant(here, *next, requests);
     }
     if (here.is_taken()) return;

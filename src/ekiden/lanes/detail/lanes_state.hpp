@@ -91,6 +91,10 @@ public:
     bool enqueue(lane_shard& s, keyed_task* given, task_order order);
     /// Like the function above, for a request with several keys.
     bool enqueue(lane_request& given, task_order order);
+    /// Removes the request of a turn that has not begun. Later requests no longer wait for it.
+    void withdraw(lane_request& gone) noexcept;
+    /// Ends a turn that has begun.
+    void end_turn(lane_request& ended) noexcept { release_lanes(ended, nullptr); }
     /// Throws std::invalid_argument, because a list of keys belongs to other lanes.
     [[noreturn]] static void refuse_keys_of_others(const char* where);
 
@@ -124,6 +128,8 @@ public:
             throw_in_child(operation);
     }
     [[nodiscard]] bool is_in_child() const noexcept { return made_in_ != sys::fork_generation(); }
+    /// Returns whether the inner context accepts no more tasks.
+    [[nodiscard]] bool takes_no_more() const noexcept { return inner_.refuses_tasks(); }
 
     void add_handle() noexcept { handles_.fetch_add(1, sys::relaxed); }
     void drop_handle() noexcept {
@@ -156,9 +162,6 @@ protected:
     /// Throws std::bad_alloc, and std::invalid_argument for options that are not allowed.
     lanes_state(const lanes_options& chosen, const operations& how, const execution_context& inner);
     ~lanes_state() = default;
-
-    /// Returns whether the inner context accepts no more tasks.
-    [[nodiscard]] bool takes_no_more() const noexcept { return inner_.refuses_tasks(); }
 
     /// For each shard, acquires the lock, moves the tasks of the inbox to their lanes, and calls
     /// `use(shard)`.
@@ -222,6 +225,7 @@ private:
     [[nodiscard]] static bool is_closed(lane_request& given) noexcept;
     static void end_dropped(lane_request& dropped) noexcept;
     void release_lanes(lane_request& ended, home_shard* home) noexcept;
+    void release(lane_shard& s, lane_claim& ended, ready_list& ready) noexcept;
 
     // ---- the drain (lanes_state.cpp)
 
