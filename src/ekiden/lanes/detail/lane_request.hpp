@@ -142,7 +142,7 @@ struct lane_request : runnable {
     sys::atomic<std::uint32_t> pending;
     std::uint32_t when = 0; ///< like keyed_task::when
     bool has_run = false;   ///< true if the function has been called or is about to be called
-    bool is_lost = false;   ///< true if the function was not called because a lane was closed
+    bool is_lost = false; ///< true if a lane was closed or the turn withdrawn, after the request was ready
     /// True if the function must not be called. Only a thread that has removed a claim or the request from a
     /// queue sets this member, and it must then abandon the claim, or end the request.
     sys::atomic<bool> is_canceled{false};
