@@ -35,10 +35,7 @@ bool turn_record::begin() noexcept {
         return false;
     }
     all_.begin_turn();
-    {
-        const hidden_scopes outside; // an executor may run the coroutine inside this call
-        decided_.set();
-    }
+    decide();
     request_->end(); // the coroutine may have ended the turn already
     return true;
 }
@@ -46,7 +43,12 @@ bool turn_record::begin() noexcept {
 void turn_record::drop() noexcept {
     phase expected = phase::waiting;
     // Relaxed is enough, because the event publishes the value.
-    if (phase_.compare_exchange_strong(expected, phase::dropped, sys::relaxed, sys::relaxed)) decided_.set();
+    if (phase_.compare_exchange_strong(expected, phase::dropped, sys::relaxed, sys::relaxed)) decide();
+}
+
+void turn_record::decide() noexcept {
+    const hidden_scopes outside; // an executor may run the coroutine inside this call
+    decided_.set();
 }
 
 void turn_record::leave() noexcept {

@@ -98,6 +98,9 @@ public:
     void drop_owner() noexcept;
 
 private:
+    /// Ends the waits for decided().
+    void decide() noexcept;
+
     /// The states of a turn:
     /// * `waiting`: the coroutine wants the turn. This is the initial state.
     /// * `begun`: the turn has begun. The lanes set this value.
