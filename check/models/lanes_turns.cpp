@@ -370,6 +370,33 @@ STRAND_MODEL(lanes_turn_drops_no_other,
     check::that(all.ran.size() == 1 && all.ran[0] == 1, "the newest ran");
 }
 
+STRAND_MODEL(lanes_turn_waited_for,
+             .about = "a thread waits until its turn begins, or until the lane is closed", .preemptions = 2,
+             .spurious = 0) {
+    two_places context;
+    account all;
+    const bool closes = check::choose(2) == 1;
+    sys::atomic<bool> is_decided{false};
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        (void)l.post(low, all.note(0));
+        model_turn turn(l, l.keys().write(low, high));
+        sys::thread runner([&] {
+            while (!is_decided.load(sys::relaxed))
+                if (!context.run_one()) sys::yield();
+        });
+        if (closes) (void)l.close(low);
+        turn.record.decided().wait();
+        check::that(turn.record.is_dropped() != turn.record.has_lanes(), "it begins or is dropped");
+        check::that(closes || turn.record.has_lanes(), "it begins");
+        if (turn.record.has_lanes()) all.exclusive.write(all.exclusive.read() + 1);
+        turn.end();
+        is_decided.store(true, sys::relaxed);
+        runner.join();
+        expect_rest(l, context, 2);
+    }
+}
+
 STRAND_MODEL(lanes_turn_marked, .about = "[LN4] a coroutine asks for its turns while the newest turn ends",
              .preemptions = 3) {
     one_place context;
