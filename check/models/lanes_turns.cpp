@@ -481,3 +481,33 @@ EKIDEN_MODEL(lanes_turn_ends_with_coroutine, .load_buffering = false, .old_value
     }
     check::that(data.read() == 2, "both ran, one at a time");
 }
+
+EKIDEN_MODEL(lanes_turn_spawned, .load_buffering = false, .old_values = 1,
+             .about = "a coroutine is spawned in a turn while the turn in front of it ends", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    model_context context;
+    sys::cell<int> data{0};
+    {
+        const awaited_lanes l(context.get_executor(), one_shard);
+        model_turn holder(l, l.keys().write(high));
+        context.run();
+        sys::thread other([&] {
+            data.write(1);
+            holder.end();
+            context.run();
+        });
+        spawn_in_turn(l, {low, high}, [&]() -> coroutine<> {
+            data.write(data.read() + 1);
+            co_return;
+        });
+        (void)l.post(low, [&] {
+            check::that(data.read() == 2, "the coroutine was first");
+            data.write(3);
+        });
+        context.run();
+        other.join();
+        context.run();
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(data.read() == 3, "all ran");
+}
