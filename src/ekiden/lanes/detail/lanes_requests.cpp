@@ -334,8 +334,7 @@ void lanes_state::release(lane_shard& s, lane_claim& ended, ready_list& ready) n
 /// in the queue of its lane until it is the first, because a queue has links in one direction only.
 void lanes_state::withdraw(lane_request& gone) noexcept {
     // While this call counts as a claim, the request does not become ready. If the request is ready already,
-    // the thread that runs it ends it. Relaxed is enough, because each decrement of `pending` publishes
-    // [LN3].
+    // the thread that runs it ends it. Relaxed is enough, because the increment publishes nothing.
     std::uint32_t before = gone.pending.load(sys::relaxed);
     const std::uint32_t own = EKIDEN_MUTANT(lanes_withdraw_is_no_claim) ? 0 : 1;
     do
@@ -353,7 +352,9 @@ void lanes_state::withdraw(lane_request& gone) noexcept {
         unlock(guard, s);
         if (has_drain) (void)give_drain(s, task_order::usual, nullptr);
     }
-    if (own != 0 && gone.pending.fetch_sub(1, sys::acq_rel) == 1) end_dropped(gone); // [LN3]
+    // [LN3] Acquire: this thread sees what was done with the other claims. Needs no release, because the
+    // caller owns the record [LN4].
+    if (own != 0 && gone.pending.fetch_sub(1, sys::acquire) == 1) end_dropped(gone);
 }
 
 /// Withdraws one claim. Called under the lock of the shard.
