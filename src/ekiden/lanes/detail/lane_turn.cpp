@@ -31,6 +31,7 @@ bool turn_record::begin() noexcept {
     if (!phase_.compare_exchange_strong(expected, phase::begun, sys::acq_rel, sys::relaxed)
         && !EKIDEN_MUTANT(turn_begins_after_withdrawal)) {
         request_->has_run = false;
+        request_->is_lost = true;
         return false;
     }
     {

@@ -207,8 +207,10 @@ void lanes_state::sort_all(lane_shard& s) noexcept {
 }
 
 void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
-    if (lane_claim::is_withdrawn(given)) [[unlikely]]
+    if (lane_claim::is_withdrawn(given)) [[unlikely]] {
+        if (lane_claim::of(given)->is_first()) ++s.posted; // withdraw() has counted it as dropped
         return s.left.tasks.push(&given);
+    }
     lane* const here = how_.lane_of(s, given);
     if (here == nullptr || here->is_closed.load(sys::relaxed)) [[unlikely]] {
         const std::uint32_t lost = lane_claim::cancel(given) ? 1 : 0;

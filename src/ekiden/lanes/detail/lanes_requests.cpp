@@ -332,14 +332,14 @@ void lanes_state::release(lane_shard& s, lane_claim& ended, ready_list& ready) n
 /// Releases the lanes that the request already has. The other claims are not granted any more. A claim stays
 /// in the queue of its lane until it is the first, because a queue has links in one direction only.
 void lanes_state::withdraw(lane_request& gone) noexcept {
-    // Relaxed is enough, as in lane_claim::cancel().
-    const bool is_lost = !gone.is_canceled.exchange(true, sys::relaxed);
     // While this call counts as a claim, the request does not become ready. [LN3] acq_rel, like the grant of
-    // a claim. If the request is ready already, the thread that runs it ends it.
+    // a claim. If the request is ready already, the thread that runs it ends it, and counts it as dropped.
     std::uint32_t before = gone.pending.load(sys::relaxed);
     do
         if (before == 0) return;
     while (!gone.pending.compare_exchange_weak(before, before + 1, sys::acq_rel, sys::relaxed));
+    // Relaxed is enough, as in lane_claim::cancel().
+    const bool is_lost = !gone.is_canceled.exchange(true, sys::relaxed);
     for (std::uint32_t n = 0; n != gone.claims;) {
         lane_shard& s = *gone.claim(n).shard;
         lock guard(s.lock);
