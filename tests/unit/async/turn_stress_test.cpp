@@ -192,6 +192,8 @@ TEST_CASE("transfers by turns, spawned requests and posts of several threads kee
         until([&] { return !all.has_coroutines(); });
         until([&] { return all.in().active() == 0; });
         pool.wait_idle();
+        const when_full policy = options_of_round(round).policy;
+        if (policy == when_full::reject || policy == when_full::block) CHECK(is_settled(all.in()));
         CHECK(all.sum() == 0);
         CHECK(all.sums_wrong() == 0);
     }
