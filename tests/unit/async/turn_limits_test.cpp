@@ -385,3 +385,41 @@ TEST_CASE("wait_idle of a key waits for the end of a turn, and depth counts the 
     opens.join();
     CHECK(l.metrics().run == 2);
 }
+
+TEST_CASE("no request waits for a withdrawn turn, whichever of its lanes the turn had") {
+    for (const bool is_bounded : {false, true}) {
+        for (const unsigned had : {0U, 1U, 2U}) { // the number of lanes that the withdrawn turn has
+            CAPTURE(is_bounded);
+            CAPTURE(had);
+            loop_context inner;
+            const bank l(inner.get_executor(), capacity_of(is_bounded));
+            const auto runs_all = [&] {
+                inner.restart();
+                inner.poll();
+            };
+            wanted_turn third(l, {3});
+            wanted_turn second(l, {had >= 2 ? 5 : 2});
+            wanted_turn first(l, {had >= 1 ? 6 : 1});
+            runs_all();
+            wanted_turn gone(l, {1, 2, 3});
+            runs_all();
+            int runs = 0;
+            CHECK(l.post(1, [&] { runs += 1; }));
+            CHECK(l.post({2, 7}, [&] { runs += 10; }));
+            CHECK(l.post(l.keys().read(1), [&] { runs += 100; }));
+            runs_all();
+            CHECK(runs == 0);
+            gone.stop();
+            runs_all();
+            CHECK(runs == (had == 0 ? 0 : had == 1 ? 101 : 111));
+            first.run(); // the turn in lane 1 ends, and lane 3 is still held
+            second.run();
+            runs_all();
+            CHECK(runs == 111);
+            CHECK(l.active() == 1);
+            third.run();
+            runs_all();
+            CHECK(is_settled(l));
+        }
+    }
+}
