@@ -259,7 +259,7 @@ TEST_CASE("drop_oldest passes over withdrawn requests, and drops the oldest func
 
 // ---- close, wait_idle and depth
 
-TEST_CASE("close of a key abandons turns that wait, and lets a turn that has begun last") {
+TEST_CASE("close of a key abandons turns that wait, with the key or without it") {
     for (const bool is_bounded : {false, true}) {
         CAPTURE(is_bounded);
         loop_context inner;
@@ -307,6 +307,19 @@ TEST_CASE("close of a key abandons turns that wait, and lets a turn that has beg
             runs_all();
             CHECK(l.active() == 0);
         }
+        CHECK(is_settled(l));
+    }
+}
+
+TEST_CASE("close of a key abandons a turn that is about to begin, and lets a turn that has begun last") {
+    for (const bool is_bounded : {false, true}) {
+        CAPTURE(is_bounded);
+        loop_context inner;
+        const bank l(inner.get_executor(), capacity_of(is_bounded));
+        const auto runs_all = [&] {
+            inner.restart();
+            inner.poll();
+        };
         { // it has all its lanes, and is closed before a drain runs
             wanted_turn ready(l, {1, 2});
             CHECK(l.active() == 2);
