@@ -152,10 +152,11 @@ auto spawn_with(lane_turn turn, const Executor& where, F&& f, Token&& token, spa
 ///   * The coroutine has a turn in the same lanes. A coroutine has the turns for which it has waited, and the
 ///     turns that a coroutine has when it awaits this coroutine.
 ///   * The coroutine runs on the executor of a lane of the same lanes, or is called by a function of them.
-/// In the same way, resume_on() refuses the executor of a lane during a turn in the same lanes. Two other
-/// mistakes are not detected. During a turn, a coroutine must not await the result of another request of the
-/// same lanes, because that request may wait for the end of the turn. And a coroutine that gets a turn from a
-/// coroutine that it has awaited must not wait for a second turn.
+/// In the same way, resume_on() refuses the executor of a lane during a turn in the same lanes. The following
+/// mistakes are not detected:
+///   * During a turn, a coroutine must not await the result of another request of the same lanes, and must
+///     not call wait_idle() for a key of the turn. Both may wait for the end of the turn.
+///   * A coroutine that gets a turn from a coroutine that it has awaited must not wait for a second turn.
 template <class Key, class Executor, class Hash>
 [[nodiscard]] auto async_turn(const lanes<Key, Executor, Hash>& in,
                               typename lanes<Key, Executor, Hash>::key_list&& keys) {

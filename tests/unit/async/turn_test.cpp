@@ -1,5 +1,6 @@
 // Turns: coroutines that keep their lanes while they await.
 #include "run_coroutine.hpp"
+#include "turn_support.hpp"
 
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_turn.hpp>
@@ -20,35 +21,9 @@
 
 using namespace ekiden;
 using namespace std::chrono_literals;
-
-namespace {
-
-using bank = lanes<int>;
-
-/// Returns the code of the std::system_error that `f` throws.
-template <class F>
-std::error_code code_of(F f) {
-    try {
-        f();
-    } catch (const std::system_error& error) {
-        return error.code();
-    }
-    return {};
-}
-
-/// Holds lanes until it is opened.
-struct holder {
-    event begun;
-    event opened;
-    auto hold() {
-        return [this]() -> coroutine<> {
-            begun.set();
-            co_await async_wait(opened);
-        };
-    }
-};
-
-} // namespace
+using ekiden_test::bank;
+using ekiden_test::code_of;
+using ekiden_test::holder;
 
 TEST_CASE("a spawned request keeps its lanes across its awaits, and other keys run meanwhile") {
     thread_pool pool(2);

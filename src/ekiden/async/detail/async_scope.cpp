@@ -53,6 +53,7 @@ void scope_state::begin(scope_ticket& ticket, root_coroutine::promise_type& fres
     fresh.given_environment().stop = &stop_;
     fresh.given_environment().deadline = env_.deadline;
     fresh.given_environment().priority = env_.priority;
+    fresh.given_environment().turns = env_.turns;
     // A copy is needed, because the child may end and the scope may be destroyed before begin() returns.
     const any_executor where = env_.executor;
     fresh.begin(where, spawn_options().name(env_.name));
