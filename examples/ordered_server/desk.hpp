@@ -52,7 +52,8 @@ public:
     virtual bool take(request& r) = 0;
     virtual void add_to(ekiden::prometheus_page& /*page*/) const {}
 
-    /// From now on, requests come back without being run. A request that awaits comes back soon. Any thread.
+    /// From now on, requests come back without being run. A request that awaits is told, and comes back soon.
+    /// Any thread.
     void give_up() noexcept { stop_.request_stop(); }
 
 protected:

@@ -28,13 +28,21 @@ public:
     /// Runs a request that was placed at the time `now`, and returns the reply that the client must get.
     expected_reply run(ordered::request& r, moment now) {
         r.for_each_account([&](const ordered::account& a) { now = std::max(now, free_[a.key]); });
-        if (r.what == ordered::verb::wait) now += std::chrono::milliseconds(r.n);
+        if (r.what == ordered::verb::wait) {
+            now += std::chrono::milliseconds(r.n);
+            first_wait_.try_emplace(r.of->key, now);
+        }
         // Requests that read may run at the same time, so later requests need not wait for them.
         if (r.what != ordered::verb::mget && r.what != ordered::verb::get)
             r.for_each_account([&](const ordered::account& a) { free_[a.key] = now; });
         return {lines_of(r), now};
     }
     [[nodiscard]] state at(const std::string& key) { return keys_[key]; }
+    /// Returns whether a WAIT of the key may have ended until the time `now`.
+    [[nodiscard]] bool has_waited(const std::string& key, moment now) const {
+        const auto found = first_wait_.find(key);
+        return found != first_wait_.end() && found->second <= now;
+    }
 
 private:
     std::vector<std::string> lines_of(const ordered::request& r) {
@@ -92,7 +100,8 @@ private:
 
     static constexpr const char* overflow = "-ERR the total would overflow";
     std::map<std::string, state> keys_;
-    std::map<std::string, moment> free_; // not before this time, the key's requests so far have ended
+    std::map<std::string, moment> first_wait_; // when the first WAIT of the key may end
+    std::map<std::string, moment> free_;       // not before this time, the key's requests so far have ended
 };
 
 } // namespace sim_server
