@@ -9,6 +9,7 @@
 #include <ekiden/timer.hpp>
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <stop_token>
 
