@@ -19,10 +19,11 @@ struct entry {
 };
 constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
 constexpr entry table[] = {
-    {"add", 3, 3, verb::add},     {"work", 3, 3, verb::work},   {"get", 2, 2, verb::get},
-    {"reset", 2, 2, verb::reset}, {"ping", 1, 2, verb::text},   {"config", 2, 3, verb::text},
-    {"info", 1, any, verb::info}, {"quit", 1, 1, verb::quit},   {"command", 1, any, verb::text},
-    {"mset", 3, any, verb::mset}, {"mget", 2, any, verb::mget}, {"transfer", 4, 4, verb::transfer}};
+    {"add", 3, 3, verb::add},          {"work", 3, 3, verb::work},   {"wait", 3, 3, verb::wait},
+    {"get", 2, 2, verb::get},          {"reset", 2, 2, verb::reset}, {"ping", 1, 2, verb::text},
+    {"config", 2, 3, verb::text},      {"info", 1, any, verb::info}, {"quit", 1, 1, verb::quit},
+    {"command", 1, any, verb::text},   {"mset", 3, any, verb::mset}, {"mget", 2, any, verb::mget},
+    {"transfer", 4, 4, verb::transfer}};
 
 std::string lower(std::string_view word) {
     std::string small(word.substr(0, 32)); // no name is longer than this
@@ -101,6 +102,8 @@ command interpret(std::span<const std::string_view> words, const options& chosen
         if (words.size() == 3 && !read(words[2], asked.n)) return refusal(not_an_integer);
         if (asked.what == verb::work && (asked.n < 0 || asked.n > chosen.limit.work))
             return refusal("WORK takes 0 to " + std::to_string(chosen.limit.work) + " draws");
+        if (asked.what == verb::wait && (asked.n < 0 || asked.n > chosen.limit.wait))
+            return refusal("WAIT key ms takes 0 to " + std::to_string(chosen.limit.wait) + " milliseconds");
     } else if (has_several_keys(asked.what)) {
         return interpret_several(std::move(asked), words.subspan(1), chosen);
     } else if (name == "config") {

@@ -13,6 +13,9 @@ enum class verb : std::uint8_t {
     add, ///< ADD key n: adds n. Reply: [running number, total]
     /// WORK key n: adds n draws of a random generator, which takes time. Reply: [running number, total].
     work,
+    /// WAIT key ms: waits ms milliseconds inside of its turn, so that later requests of the key wait, too. No
+    /// thread waits meanwhile. Reply: [running number, total].
+    wait,
     get,   ///< GET key. Reply: [running number, total], or null for a key that was never used
     reset, ///< RESET key: starts again with [0, 0]
     /// MSET key n [key n ...]: sets the totals. The last n of a key counts. Reply: OK.
@@ -25,8 +28,8 @@ enum class verb : std::uint8_t {
     error, ///< like text, but the reply is an error
     quit   ///< like text, and then the connection ends
 };
-inline constexpr const char* verb_names[] = {"add",      "work", "get",   "reset", "mset", "mget",
-                                             "transfer", "info", "other", "error", "quit"};
+inline constexpr const char* verb_names[] = {"add",  "work",     "wait", "get",   "reset", "mset",
+                                             "mget", "transfer", "info", "other", "error", "quit"};
 [[nodiscard]] constexpr bool is_about_key(verb v) { return v <= verb::reset; }
 [[nodiscard]] constexpr bool has_several_keys(verb v) { return v >= verb::mset && v <= verb::transfer; }
 

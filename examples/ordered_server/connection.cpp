@@ -47,9 +47,10 @@ void connection::handle(command asked) {
     request& r = requests_.emplace_back(*this, asked.what, asked.n);
     ++server_.count().requests[static_cast<std::size_t>(asked.what)];
     if (is_about_key(asked.what)) {
-        const bool adds = asked.what == verb::add || asked.what == verb::work;
+        const bool adds = asked.what == verb::add || asked.what == verb::work || asked.what == verb::wait;
         r.of = server_.keys().find(asked.key, adds);
         if (r.of != nullptr) {
+            request_bytes_ += r.bytes();
             if (!place(r)) unplaced_ = &r;
             return;
         }
@@ -120,6 +121,7 @@ bool connection::place(request& r) {
 }
 
 bool connection::is_small(const request& r) const {
+    if (r.what == verb::wait) return false;
     const std::int64_t most = server_.chosen().limit.work_on_the_spot;
     return r.what == verb::work ? r.n <= most : most >= 0;
 }

@@ -58,7 +58,7 @@ private:
     /// Closes the connection. Pending reads and writes complete with an error, or never.
     virtual void close() = 0;
     /// Tells a test that a request has its place in the order of its keys.
-    virtual void placed(const request& /*r*/) {}
+    virtual void placed(request& /*r*/) {}
 
     using time_point = std::chrono::steady_clock::time_point;
     enum class phase {

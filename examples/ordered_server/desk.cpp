@@ -1,5 +1,6 @@
 #include <ordered_server/desk.hpp>
 
+#include <ekiden/async.hpp>
 #include <ekiden/lanes.hpp>
 
 namespace ordered {
@@ -34,10 +35,11 @@ class lane_desk final : public desk {
 public:
     // A full lane refuses a request. The connection then stops reading until there is room.
     lane_desk(const ekiden::any_executor& workers, const options& chosen, way_back& back)
-        : desk(back), log_(chosen.log),
+        : desk(back), log_(chosen.log), capacity_(chosen.limit.lane),
           lanes_(workers, {.lane_capacity = chosen.limit.lane, .policy = ekiden::when_full::reject}) {}
 
     bool take(request& r) override {
+        if (r.what == verb::wait) return take_waiting(r);
         const auto work = [this, &r] { run(r); };
         if (has_several_keys(r.what)) return take_several(r, work);
         return log_ ? lanes_.post(r.of, log_->wrap(r.of->key, work)) : lanes_.post(r.of, work);
@@ -71,11 +73,25 @@ private:
         return log_ && !keys.empty() ? post(log_->wrap(keys[0]->key, work)) : post(work);
     }
 
+    /// The coroutine keeps its lane while it sleeps. spawn_in_turn() does not say whether the lane is full,
+    /// so this function asks before. Only the network thread adds requests, so the lane still has room then.
+    bool take_waiting(request& r) {
+        if (lanes_.depth(r.of) >= capacity_) return false;
+        const auto wait = [&r]() -> ekiden::coroutine<> {
+            co_await ekiden::sleep_for(std::chrono::milliseconds(r.n));
+            r.run();
+        };
+        const auto back = [this, &r](const std::exception_ptr& failure) { ended(r, failure); };
+        ekiden::spawn_in_turn(lanes_, r.of, wait, back, ekiden::spawn_options().stop(get_stop_token()));
+        return true;
+    }
+
     struct hash { // a hash of the address would differ between runs of a simulation
         std::size_t operator()(const account* of) const { return of->index; }
     };
 
     ekiden::request_log* const log_;
+    const std::size_t capacity_;
     ekiden::lanes<account*, ekiden::any_executor, hash> lanes_;
 };
 

@@ -9,7 +9,9 @@
 #include <ekiden/timer.hpp>
 
 #include <atomic>
+#include <exception>
 #include <functional>
+#include <stop_token>
 
 namespace ordered {
 
@@ -47,22 +49,29 @@ public:
 
     /// Accepts a request. Runs it after the earlier requests of its keys, and returns it through the way
     /// back. Returns false if there is no room for one of its keys now. Called on the network. The lab sends
-    /// only requests with one key, and its desks accept no others.
+    /// only ADD and WORK, and its desks accept no others.
     virtual bool take(request& r) = 0;
     virtual void add_to(ekiden::prometheus_page& /*page*/) const {}
 
-    /// From now on, requests come back without being run. Any thread.
-    void give_up() noexcept { has_given_up_.store(true, std::memory_order_relaxed); }
+    /// From now on, requests come back without being run. A request that awaits is told, and comes back soon.
+    /// Any thread.
+    void give_up() noexcept { stop_.request_stop(); }
 
 protected:
     void run(request& r) {
-        if (!has_given_up_.load(std::memory_order_relaxed)) r.run();
+        if (!stop_.stop_requested()) r.run();
         back_.push(r);
     }
+    /// Returns a request whose coroutine has ended. If the coroutine has failed, the request was not run.
+    void ended(request& r, const std::exception_ptr& failure) {
+        if (failure != nullptr) r.failure = "the server could not wait";
+        back_.push(r);
+    }
+    [[nodiscard]] std::stop_token get_stop_token() const noexcept { return stop_.get_token(); }
 
 private:
     way_back& back_;
-    std::atomic<bool> has_given_up_{false};
+    std::stop_source stop_;
 };
 
 /// Creates the desk of a server.

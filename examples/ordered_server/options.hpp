@@ -22,6 +22,7 @@ struct limits {
     std::size_t lane = 256;          ///< waiting requests of one key; above this, its clients are not read
     std::size_t under_way = 64;      ///< requests handed over; above this, the network collects replies
     std::int64_t work = 1'000'000;   ///< draws of one WORK request
+    std::int64_t wait = 10'000;      ///< milliseconds of one WAIT request
     /// A WORK with at most this many draws is not handed over. -1: everything is handed over.
     std::int64_t work_on_the_spot = 100;
 };

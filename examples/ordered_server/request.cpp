@@ -15,6 +15,8 @@ std::int64_t draw(std::int64_t n) {
     return sum;
 }
 
+constexpr const char* overflow = "the total would overflow";
+
 void pair(std::string& to, std::int64_t number, std::int64_t total) {
     encoding::array(to, 2);
     encoding::integer(to, number);
@@ -43,10 +45,11 @@ void request::run() noexcept {
     if (what == verb::reset) {
         of->number = of->total = 0;
     } else if (what != verb::get) {
-        const std::int64_t more = what == verb::work ? draw(n) : n;
+        const std::int64_t more = what == verb::add ? n : what == verb::work ? draw(n) : 0;
         std::int64_t sum = 0;
-        is_overflow = __builtin_add_overflow(of->total, more, &sum);
-        if (!is_overflow) {
+        if (__builtin_add_overflow(of->total, more, &sum)) {
+            failure = overflow;
+        } else {
             of->total = sum;
             ++of->number;
         }
@@ -61,9 +64,10 @@ void request::run_several() noexcept {
         account& to = *several[1].of;
         std::int64_t less = 0;
         std::int64_t more = 0;
-        is_overflow =
-            __builtin_sub_overflow(from.total, n, &less) || __builtin_add_overflow(to.total, n, &more);
-        if (is_overflow) return;
+        if (__builtin_sub_overflow(from.total, n, &less) || __builtin_add_overflow(to.total, n, &more)) {
+            failure = overflow;
+            return;
+        }
         from.total = less;
         to.total = more;
         ++from.number;
@@ -85,8 +89,8 @@ void request::run_several() noexcept {
 void request::encode(std::string& to) const {
     if (of == nullptr && several.empty()) {
         to += text;
-    } else if (is_overflow) {
-        encoding::error(to, "the total would overflow");
+    } else if (failure != nullptr) {
+        encoding::error(to, failure);
     } else if (what == verb::reset || what == verb::mset || what == verb::transfer) {
         encoding::simple(to, "OK");
     } else if (what == verb::mget) {

@@ -65,8 +65,13 @@ struct request : request_link {
     void run() noexcept;
     /// Appends the reply to `to`.
     void encode(std::string& to) const;
-    /// Returns the memory that the request uses because of its arguments or its reply, in bytes.
-    [[nodiscard]] std::size_t bytes() const { return text.size() + several.size() * sizeof(part); }
+    /// Returns the memory that the request uses because of its arguments, its reply or its coroutine, in
+    /// bytes.
+    [[nodiscard]] std::size_t bytes() const {
+        constexpr std::size_t coroutine_bytes =
+            3 * 1024; // of its frames, its timer and its place in the lane
+        return text.size() + several.size() * sizeof(part) + (what == verb::wait ? coroutine_bytes : 0);
+    }
     /// Calls `use` with each account of the request.
     template <class F>
     void for_each_account(F use) {
@@ -81,9 +86,9 @@ struct request : request_link {
     std::vector<part> several; // or the parts of several keys
     const verb what;
     bool is_done = false; // used by the network thread: whether the reply can be sent
-    bool is_overflow = false;
     const std::int64_t n;
-    std::int64_t number = 0; // the reply, unless it is `text`
+    const char* failure = nullptr; // the reply, if the request has failed
+    std::int64_t number = 0;       // the reply, unless it is `text`
     std::int64_t total = 0;
     std::string text;
 

@@ -118,12 +118,12 @@ std::string array_of(const std::vector<std::string>& words) {
     return text;
 }
 
-enum class kind : std::uint8_t { ping, add, transfer, set_all, get_all };
+enum class kind : std::uint8_t { ping, add, transfer, wait, set_all, get_all };
 
 struct wanted {
     kind what;
     unsigned key;
-    std::int64_t amount;
+    std::int64_t amount; ///< WAIT: the number of milliseconds
     clock::time_point sent;
     unsigned to = 0; ///< TRANSFER: the account that gets the amount
 };
@@ -164,6 +164,7 @@ private:
     void read(std::size_t at);
     void take_replies(std::size_t at);
     bool take_reply(peer& of, std::string_view& bytes);
+    bool take_wait_reply(peer& of, const wanted& asked, std::string_view& bytes);
     bool take_account_reply(peer& of, const wanted& asked, std::string_view& bytes);
     std::int64_t check_balances(const std::vector<pair_of_numbers>& all);
     void lose(std::size_t at);
@@ -270,8 +271,16 @@ void client::add_requests(peer& of) {
 
 /// Adds a request that keeps the sum over all accounts.
 void client::add_account_request(peer& of, clock::time_point now) {
-    const auto drawn = random_() % 16;
-    wanted asked{drawn == 0 ? kind::get_all : drawn == 1 ? kind::set_all : kind::transfer, 0, 0, now};
+    const auto drawn = random_() % 64;
+    wanted asked{drawn < 4    ? kind::get_all
+                 : drawn < 8  ? kind::set_all
+                 : drawn == 8 ? kind::wait
+                              : kind::transfer,
+                 0, 0, now};
+    if (asked.what == kind::wait) {
+        asked.key = asked.to = static_cast<unsigned>(random_() % plan_.accounts);
+        asked.amount = static_cast<std::int64_t>(random_() % 3);
+    }
     if (asked.what == kind::transfer) {
         asked.key = static_cast<unsigned>(random_() % plan_.accounts);
         asked.to = (asked.key + 1 + static_cast<unsigned>(random_() % (plan_.accounts - 1))) % plan_.accounts;
@@ -285,6 +294,7 @@ void client::add_account_request(peer& of, clock::time_point now) {
 std::vector<std::string> client::words_of(const wanted& asked) {
     if (asked.what == kind::transfer)
         return {"TRANSFER", account(asked.key), account(asked.to), std::to_string(asked.amount)};
+    if (asked.what == kind::wait) return {"WAIT", account(asked.key), std::to_string(asked.amount)};
     std::vector<std::string> words{asked.what == kind::set_all ? "MSET" : "MGET"};
     std::int64_t rest = opening_balance * plan_.accounts;
     for (unsigned i = 0; i != plan_.accounts; ++i) {
@@ -300,7 +310,16 @@ std::vector<std::string> client::words_of(const wanted& asked) {
 
 /// Returns how many accounts a request changes.
 std::int64_t client::changes_of(const wanted& asked) const {
-    return asked.what == kind::transfer ? 2 : asked.what == kind::set_all ? plan_.accounts : 0;
+    switch (asked.what) {
+    case kind::transfer:
+        return 2;
+    case kind::wait:
+        return 1;
+    case kind::set_all:
+        return plan_.accounts;
+    default:
+        return 0;
+    }
 }
 
 void client::watch(std::size_t at, bool writing) {
@@ -383,7 +402,22 @@ bool client::take_reply(peer& of, std::string_view& bytes) {
     return true;
 }
 
+/// The running number must be greater than all numbers of the account that the connection knows.
+bool client::take_wait_reply(peer& of, const wanted& asked, std::string_view& bytes) {
+    pair_of_numbers said;
+    if (!take_pair(bytes, said)) return false;
+    if (clock::now() - asked.sent < std::chrono::milliseconds(asked.amount))
+        book_.violation("a WAIT of " + std::to_string(asked.amount) + " ms ends too early");
+    if (said.number <= of.least[asked.key])
+        book_.violation(account(asked.key) + ": WAIT has number " + std::to_string(said.number)
+                        + ", but the connection knows of " + std::to_string(of.least[asked.key]));
+    of.least[asked.key] = said.number;
+    changes_ += changes_of(asked);
+    return true;
+}
+
 bool client::take_account_reply(peer& of, const wanted& asked, std::string_view& bytes) {
+    if (asked.what == kind::wait) return take_wait_reply(of, asked, bytes);
     if (asked.what != kind::get_all) {
         if (bytes.size() < 5) return false;
         if (!bytes.starts_with("+OK\r\n"))

@@ -7,10 +7,11 @@
 /// once. On each connection, they are in order. Total i is total i - 1 plus the number that request i added.
 /// Replies are in the order of the requests, and each belongs to its request.
 ///
-/// If the plan has accounts, half of the requests use several accounts. TRANSFER moves a number between two
-/// accounts, MSET sets all accounts, and MGET reads all accounts. Each of these requests keeps the sum over
-/// all accounts, so each MGET must find the same sum. The running numbers in its reply must include all
-/// earlier requests of the connection. At the end, the running numbers must count each answered request once.
+/// If the plan has accounts, half of the requests use several accounts, or wait. TRANSFER moves a number
+/// between two accounts, MSET sets all accounts, and MGET reads all accounts. WAIT keeps the lane of one
+/// account for up to 2 ms, and its reply must not come earlier. Each of these requests keeps the sum over all
+/// accounts, so each MGET must find the same sum. The running numbers in the replies must include all earlier
+/// requests of the connection. At the end, the running numbers must count each answered request once.
 ///
 /// A connection may be killed at random, with unanswered requests, which may or may not have been run. Each
 /// request on such connections adds the same known number. So the size of a gap in the numbers determines its

@@ -22,6 +22,10 @@ TEST_CASE("requests about a key have their key and number") {
     CHECK(add.key == "k");
     CHECK(add.n == -7);
     CHECK(ask({"WORK", "", "0"}).what == verb::work);
+    const command wait = ask({"Wait", "k", "10000"});
+    CHECK(wait.what == verb::wait);
+    CHECK(wait.key == "k");
+    CHECK(wait.n == 10'000);
     CHECK(ask({"GET", "k"}).what == verb::get);
     CHECK(ask({"RESET", "k"}).what == verb::reset);
 }
@@ -54,6 +58,11 @@ TEST_CASE("mistakes become errors that name them") {
                                                            {"ADD", "k", ""},
                                                            {"WORK", "k", "-1"},
                                                            {"WORK", "k", "11"},
+                                                           {"WAIT", "k"},
+                                                           {"WAIT", "k", "-1"},
+                                                           {"WAIT", "k", "10001"},
+                                                           {"WAIT", "k", "1.5"},
+                                                           {"WAIT", "k", "1", "2"},
                                                            {"ADD", "k", "9223372036854775808"},
                                                            {"GET"},
                                                            {"MSET", "k"},

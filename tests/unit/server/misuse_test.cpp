@@ -238,11 +238,13 @@ TEST_CASE("without descriptors the server waits, and accepts again when there ar
 TEST_CASE("the second port tells what the server has done") {
     running_server server;
     plain_client client(server.port());
-    client.expect("ADD a 1\r\nNOSUCH\r\n", "*2\r\n:1\r\n:1\r\n-ERR ");
+    client.expect("ADD a 1\r\nWAIT a 1\r\nNOSUCH\r\n", "*2\r\n:1\r\n:1\r\n*2\r\n:2\r\n:1\r\n-ERR ");
     for (int i = 0; i != 3; ++i) {
         const std::string page = page_of(server, "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
         CHECK(page.starts_with("HTTP/1.0 200 OK\r\n"));
         CHECK(page.find("\nordered_server_requests_total{verb=\"add\"} 1\n") != std::string::npos);
+        CHECK(page.find("\nordered_server_requests_total{verb=\"wait\"} 1\n") != std::string::npos);
+        CHECK(page.find("\nordered_server_lanes_run_total 1\n") != std::string::npos);
         CHECK(page.find("\nordered_server_requests_total{verb=\"error\"} 1\n") != std::string::npos);
         CHECK(page.find("\nordered_server_open_connections 1\n") != std::string::npos);
     }

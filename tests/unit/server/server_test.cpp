@@ -73,6 +73,64 @@ TEST_CASE("MSET sets totals, MGET reads them, and TRANSFER moves a number betwee
     }
 }
 
+TEST_CASE("later requests of a key wait for its WAIT, and requests of other keys run meanwhile") {
+    for (const std::int64_t on_the_spot : {-1, 100}) {
+        ordered::options chosen;
+        chosen.limit.work_on_the_spot = on_the_spot;
+        running_server server(chosen);
+        plain_client waiting(server.port());
+        plain_client other(server.port());
+        const auto begin = std::chrono::steady_clock::now();
+        std::string waits;
+        for (int i = 0; i != 50; ++i) waits += "WAIT other" + std::to_string(i) + " 200\r\n";
+        REQUIRE(waiting.send("PING\r\nWAIT a 200\r\n" + waits));
+        CHECK(waiting.receive(7) == "+PONG\r\n"); // now WAIT has its place
+        other.expect("ADD b 1\r\n", "*2\r\n:1\r\n:1\r\n");
+        other.expect("ADD a 5\r\nMGET a b\r\n",
+                     "*2\r\n:2\r\n:5\r\n*2\r\n*2\r\n:2\r\n:5\r\n*2\r\n:1\r\n:1\r\n");
+        CHECK(std::chrono::steady_clock::now() - begin >= 200ms);
+        CHECK(waiting.receive_lines(3) == "*2\r\n:1\r\n:0\r\n");
+        for (int i = 0; i != 50; ++i) CHECK(waiting.receive_lines(3) == "*2\r\n:1\r\n:0\r\n");
+        CHECK(std::chrono::steady_clock::now() - begin < 5s); // two threads would need this time to sleep
+    }
+}
+
+TEST_CASE("a WAIT whose client is gone keeps its place") {
+    running_server server;
+    {
+        plain_client gone(server.port());
+        gone.expect("PING\r\nWAIT a 200\r\nWAIT a 1\r\n", "+PONG\r\n");
+        const linger at_once{1, 0}; // resets the connection
+        ::setsockopt(gone.socket(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+    plain_client later(server.port());
+    later.expect("ADD a 1\r\n", "*2\r\n:3\r\n:1\r\n");
+    const ordered::counters& all = server.end();
+    CHECK(all.requests[static_cast<std::size_t>(ordered::verb::wait)] == 2);
+    CHECK(all.lost == 2);
+    CHECK(taken(all) == all.replies + all.lost);
+}
+
+TEST_CASE(
+    "a server that ends waits for each WAIT that it has accepted, but not longer than its grace period") {
+    const std::string replies = "*2\r\n:1\r\n:0\r\n*2\r\n:2\r\n:0\r\n";
+    for (const bool is_short : {true, false}) {
+        ordered::options chosen;
+        chosen.deadline.grace = is_short ? 1h : 50ms;
+        running_server server(chosen);
+        plain_client client(server.port());
+        const std::string ms = is_short ? "50" : "10000"; // the second request waits behind the first one
+        client.expect("PING\r\nWAIT a " + ms + "\r\nWAIT a " + ms + "\r\n", "+PONG\r\n");
+        const auto begin = std::chrono::steady_clock::now();
+        server.get().stop();
+        CHECK(client.receive_all() == (is_short ? replies : ""));
+        const ordered::counters& all = server.wait();
+        CHECK(std::chrono::steady_clock::now() - begin < 5s);
+        CHECK(all.lost == (is_short ? 0 : 2));
+        CHECK(taken(all) == all.replies + all.lost);
+    }
+}
+
 TEST_CASE("a request with several keys that fails changes none of them") {
     ordered::options chosen;
     chosen.limit.keys = 3;

@@ -74,3 +74,34 @@ TEST_CASE("a connection that waits for another account passes its turn on") {
     server.end();
     network.poll();
 }
+
+TEST_CASE("a WAIT needs room in its lane, and the memory of its coroutine counts for its connection") {
+    ekiden::loop_context network;
+    ekiden::loop_context workers;
+    const ekiden::executor_work_guard open(workers.get_executor());
+    ordered::options chosen;
+    chosen.limit.lane = 1;
+    chosen.limit.output = 10'000;
+    ordered::server server(network.get_executor(), workers.get_executor(), chosen, ordered::make_lane_desk,
+                           [] {});
+    const auto add = [&](const char* requests) {
+        auto fresh = std::make_shared<idle_client>(server, requests);
+        server.add(fresh);
+        fresh->deliver();
+        return fresh;
+    };
+    const auto one_key = add("WAIT a 0\r\nWAIT a 0\r\nWAIT a 0\r\n");
+    CHECK(server.count().under_way == 2); // one has its turn, one waits, and the lane is full
+    CHECK(server.count().waits_for_room == 1);
+    const auto several = add("WAIT b 0\r\nWAIT c 0\r\nWAIT d 0\r\nWAIT e 0\r\nWAIT f 0\r\n");
+    CHECK(server.count().under_way == 2 + 4); // 4 coroutines need more than 10,000 bytes
+    while (server.count().under_way != 0) {
+        workers.poll();
+        network.poll();
+    }
+    CHECK(one_key->written.starts_with("*2\r\n:1\r\n:0\r\n"));
+    CHECK(several->written.starts_with("*2\r\n:1\r\n:0\r\n"));
+    server.end();
+    server.end();
+    network.poll();
+}

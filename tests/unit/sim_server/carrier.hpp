@@ -18,8 +18,6 @@
 
 namespace sim_server {
 
-using moment = std::chrono::steady_clock::time_point;
-
 /// The server's state on which the end of a connection depends.
 struct ending {
     bool has_begun = false;
@@ -68,7 +66,10 @@ private:
         look();
     }
 
-    void placed(const ordered::request& r) override { books_.expected.push_back(keys_.run(r)); }
+    void placed(ordered::request& r) override {
+        books_.expected.push_back(keys_.run(r, now()));
+        if (r.what == ordered::verb::wait) waits_until_ = books_.expected.back().earliest;
+    }
 
     void look() {
         if (std::exchange(is_posted_, true)) return;
@@ -124,6 +125,8 @@ private:
         const bool is_forced = state_.is_forced || (state_.has_begun && now() - state_.begun >= d.grace);
         const bool is_done = knows_end_ && is_all_answered();
         books_.is_given_up = is_forced || !(has_ended_ || is_done);
+        if (now() < waits_until_)
+            ekiden::sim::reached(is_forced ? "stopped during a WAIT" : "lost during a WAIT");
         if (is_forced || is_done || end_.is_reset()) return;
         if (has_ended_)
             ekiden::sim::expect(end_.has_other_ended() || now() - ended_ >= d.linger,
@@ -153,6 +156,7 @@ private:
     bool knows_end_ = false; // whether the client has closed its side
     bool has_ended_ = false;
     moment ended_{};
+    moment waits_until_{}; // not before this time, the last WAIT ends
     moment got_ = now();
     moment begun_ = now();
     moment wrote_ = now();

@@ -107,8 +107,10 @@ private:
     }
 
     void check_keys(const request& mine, const std::vector<std::string>& reply) {
-        ekiden::sim::expect(!books_.expected.empty() && reply == books_.expected.front(),
+        ekiden::sim::expect(!books_.expected.empty() && reply == books_.expected.front().lines,
                             "the result is the one of running all requests one after the other");
+        ekiden::sim::expect(ekiden::steady_timer::now() >= books_.expected.front().earliest,
+                            "a request waits for each earlier WAIT of its keys");
         books_.expected.pop_front();
         if (mine.what == kind::several) return;
         ekiden::sim::expect(reply.size() == 3 && reply[0] == "*2", "a key's request gets two numbers");

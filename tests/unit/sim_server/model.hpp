@@ -1,9 +1,13 @@
-/// A sequential model of all keys. It runs the requests one after the other, in the order in which the server
-/// has placed them. It shares no code with the server.
+/// A sequential model of all keys, and of the time that requests wait. It runs the requests one after the
+/// other, in the order in which the server has placed them. It shares no code with the server.
 #pragma once
+
+#include "script.hpp"
 
 #include <ordered_server/request.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,8 +25,27 @@ public:
         bool operator==(const state&) const = default;
     };
 
-    /// Runs a request, and returns the lines of the reply that the client must get.
-    std::vector<std::string> run(const ordered::request& r) {
+    /// Runs a request that was placed at the time `now`, and returns the reply that the client must get.
+    expected_reply run(ordered::request& r, moment now) {
+        r.for_each_account([&](const ordered::account& a) { now = std::max(now, free_[a.key]); });
+        if (r.what == ordered::verb::wait) {
+            now += std::chrono::milliseconds(r.n);
+            first_wait_.try_emplace(r.of->key, now);
+        }
+        // Requests that read may run at the same time, so later requests need not wait for them.
+        if (r.what != ordered::verb::mget && r.what != ordered::verb::get)
+            r.for_each_account([&](const ordered::account& a) { free_[a.key] = now; });
+        return {lines_of(r), now};
+    }
+    [[nodiscard]] state at(const std::string& key) { return keys_[key]; }
+    /// Returns whether a WAIT of the key may have ended until the time `now`.
+    [[nodiscard]] bool has_waited(const std::string& key, moment now) const {
+        const auto found = first_wait_.find(key);
+        return found != first_wait_.end() && found->second <= now;
+    }
+
+private:
+    std::vector<std::string> lines_of(const ordered::request& r) {
         using ordered::verb;
         std::vector<std::string> lines;
         switch (r.what) {
@@ -30,6 +53,8 @@ public:
             return added(r.of->key, r.n);
         case verb::work:
             return added(r.of->key, r.n * one_draw);
+        case verb::wait:
+            return added(r.of->key, 0);
         case verb::get:
             return pair_of(r.of->key);
         case verb::mset:
@@ -49,9 +74,6 @@ public:
             return transferred(r.several[0].of->key, r.several[1].of->key, r.n);
         }
     }
-    [[nodiscard]] state at(const std::string& key) { return keys_[key]; }
-
-private:
     // The first draw of the generator with its default seed.
     static constexpr std::int64_t one_draw = 3'499'211'612;
 
@@ -78,6 +100,8 @@ private:
 
     static constexpr const char* overflow = "-ERR the total would overflow";
     std::map<std::string, state> keys_;
+    std::map<std::string, moment> first_wait_; // when the first WAIT of the key may end
+    std::map<std::string, moment> free_;       // not before this time, the key's requests so far have ended
 };
 
 } // namespace sim_server

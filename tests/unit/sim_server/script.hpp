@@ -9,6 +9,7 @@
 
 #include <bit>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -22,6 +23,8 @@ namespace sim_server {
 // The first draw of the generator with its default seed.
 inline constexpr std::int64_t one_draw = 3'499'211'612;
 inline constexpr unsigned most_bits = 31;
+
+using moment = std::chrono::steady_clock::time_point;
 
 /// The model checks the replies to requests of the kind `several`.
 enum class kind : std::uint8_t { add, work, get, several, ping, quit, unheard };
@@ -60,13 +63,18 @@ struct script {
     }
 };
 
+/// What a client must get for a request that was placed.
+struct expected_reply {
+    std::vector<std::string> lines;
+    moment earliest; ///< the WAITs before it take until then
+};
+
 /// The counters of a connection, and the replies that it must get.
 struct account_of_bytes {
     std::size_t delivered = 0; ///< bytes that the server received while it accepted requests
     std::size_t written = 0;   ///< number of replies
     bool is_given_up = false;  ///< closed by a deadline, or by the end of the grace period
-    /// The lines of the replies to requests that were placed.
-    std::deque<std::vector<std::string>> expected{};
+    std::deque<expected_reply> expected{};
 };
 
 /// Removes a reply from the front. Returns its lines, of which the first has the kind. Empty if the reply is

@@ -14,6 +14,9 @@ using ekiden::sim::choose;
 using ekiden::sim::expect;
 using namespace std::chrono_literals;
 
+constexpr const char* all_keys[] = {"k0", "k1", "k2", "a0", "a1", "a2"};
+constexpr unsigned longest_wait = 3'600'000; // ms
+
 std::string array_of(const std::string& name, const std::string& key, const std::string& n) {
     std::string text = "*3\r\n";
     for (const std::string& word : {name, key, n})
@@ -21,14 +24,14 @@ std::string array_of(const std::string& name, const std::string& key, const std:
     return text;
 }
 
-/// Draws a request with several keys. No other requests than these and ADD use the accounts.
+/// Draws a request with several keys, a WAIT or an ADD. Only these requests use the accounts.
 request draw_several() {
     constexpr unsigned accounts = 3;
     const auto some = [] { return " a" + std::to_string(choose(accounts)); };
     // Now and then, a total is so large that a transfer overflows.
     const auto number = [] { return " " + std::to_string(choose(8) == 7 ? INT64_MAX / 2 : choose(100)); };
     std::string text;
-    switch (choose(4)) {
+    switch (choose(5)) {
     case 0: {
         const unsigned from = choose(accounts);
         const unsigned to = (from + 1 + choose(accounts - 1)) % accounts;
@@ -42,6 +45,9 @@ request draw_several() {
     case 2:
         text = "MGET";
         for (unsigned i = 1 + choose(accounts); i != 0; --i) text += some();
+        break;
+    case 3: // now and then, longer than the server may take to end
+        text = "WAIT" + some() + " " + std::to_string(choose(16) == 15 ? longest_wait : 1U << choose(14));
         break;
     default:
         text = "ADD" + some() + number();
@@ -94,7 +100,9 @@ ordered::options draw_options(std::size_t clients) {
     ordered::options chosen;
     chosen.limit.pipeline = 4 - choose(4);
     chosen.limit.lane = choose(4) == 3 ? 2 : 1;
-    chosen.limit.output = 160 - 40 * choose(4);
+    chosen.limit.output =
+        160 - 40 * choose(4) + (choose(2) == 0 ? 8192 : 0); // room for some WAITs, or for one
+    chosen.limit.wait = longest_wait;
     chosen.limit.connections = clients - (choose(8) == 7 ? 1 : 0);
     chosen.limit.work_on_the_spot = choose(4) == 0 ? 0 : -1;
     chosen.limit.under_way = choose(4); // above this, replies are collected
@@ -107,7 +115,11 @@ public:
     explicit world(ekiden::sim_context& outside)
         : outside_(outside), count_(1 + choose(8)), bits_(1 + choose(3)), keys_(bits_.size()),
           server_(network_.get_executor(), workers_.get_executor(), draw_options(count_),
-                  ordered::make_lane_desk, [this] { has_ended_ = true; }),
+                  ordered::make_lane_desk,
+                  [this] {
+                      has_ended_ = true;
+                      ended_ = ekiden::steady_timer::now();
+                  }),
           second_(network_) {
         books_.resize(count_);
         for (std::size_t i = 0; i != count_; ++i) scripts_.push_back(draw_script(bits_));
@@ -129,6 +141,7 @@ public:
     void check() {
         expect(has_ended_, "the server has ended");
         expect(alive_ == 0, "no connection is left");
+        if (state_.is_forced) check_second_stop();
         const auto& taken = server_.count().requests;
         expect(std::accumulate(std::begin(taken), std::end(taken), std::uint64_t{0})
                    == server_.count().replies + server_.count().lost,
@@ -147,10 +160,22 @@ public:
 private:
     /// Returns whether the server may have given up requests.
     [[nodiscard]] bool is_forced() const {
-        return state_.is_forced || ekiden::steady_timer::now() - state_.begun >= ordered::deadlines{}.grace;
+        return state_.is_forced || ended_ - state_.begun >= ordered::deadlines{}.grace;
+    }
+    /// A WAIT whose time was over at the second stop may still be run. All others come back at once.
+    void check_second_stop() {
+        for (const char* key : all_keys) {
+            const std::int64_t more = number_of(key) - numbers_[key];
+            expect(more == 0 || (more == 1 && model_.has_waited(key, forced_)),
+                   "nothing is run after the second stop");
+        }
+    }
+    [[nodiscard]] std::int64_t number_of(const char* key) {
+        const ordered::account* const known = server_.keys().find(key, false);
+        return known != nullptr ? known->number : 0;
     }
     void check_model() {
-        for (const char* key : {"k0", "k1", "k2", "a0", "a1", "a2"}) {
+        for (const char* key : all_keys) {
             const ordered::account* const known = server_.keys().find(key, false);
             const auto has = known != nullptr ? model::state{known->number, known->total} : model::state{};
             expect(model_.at(key) == has, "each key is what running all requests in order makes of it");
@@ -173,7 +198,9 @@ private:
             second_.expires_after(std::chrono::milliseconds(1 << choose(13)));
             second_.async_wait([this](std::error_code) {
                 state_.is_forced = true;
+                forced_ = ekiden::steady_timer::now();
                 if (!has_ended_) server_.end();
+                for (const char* key : all_keys) numbers_[key] = number_of(key);
             });
         });
     }
@@ -223,6 +250,9 @@ private:
     model model_;
     int alive_ = 0;
     bool has_ended_ = false;
+    moment forced_{};
+    std::map<std::string, std::int64_t> numbers_; // of the keys, at the second stop
+    moment ended_{};
     std::vector<std::unique_ptr<wire>> wires_;
     ordered::server server_;
     ekiden::steady_timer second_;

@@ -17,6 +17,8 @@ namespace sim_server {
 ///   disconnected or has missed a deadline. No other request is run.
 /// * Each reply, and each key at the end, is the result of running all requests one after the other, in the
 ///   order in which the server has placed them.
+/// * No reply comes before the earlier WAITs of its keys have had their time.
+/// * After the second stop of the server, no request begins, and no WAIT waits any longer.
 /// * The server ends, and nothing is left.
 void serve(ekiden::sim_context& outside);
 
