@@ -16,6 +16,10 @@ class lanes_state;
 class turn_record;
 struct lane_request;
 
+namespace detail {
+struct turn_access;
+}
+
 /// Says which turns a coroutine has. A coroutine passes its mark to the coroutines that it awaits. A mark
 /// keeps the memory of the turn, but not the lanes.
 class turn_mark {
