@@ -155,6 +155,7 @@ using ekiden::shield;
 using ekiden::sim_context;
 using ekiden::sleep_for;
 using ekiden::sleep_until;
+using ekiden::spawn_in_turn;
 using ekiden::spawn_options;
 using ekiden::spin_mutex;
 using ekiden::split;

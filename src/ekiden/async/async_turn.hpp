@@ -44,10 +44,12 @@ struct turn_access {
 void refuse_second_turn(const turn_record& wanted, const environment* from);
 
 /// An operation that waits for a turn. `IsSpawned` is true for the turn of spawn_in_turn(). The request of
-/// this turn is already in its lanes.
+/// this turn is already in its lanes, and the thread that has called spawn_in_turn() runs the coroutine up to
+/// this wait.
 template <bool IsSpawned>
 class turn_operation : public lock_operation {
 public:
+    static constexpr bool is_posted = IsSpawned;
     static constexpr bool is_pure = true;
     static constexpr const char* canceled = "async_turn: the wait was stopped";
 
@@ -115,13 +117,16 @@ auto spawn_with(lane_turn turn, const Executor& where, F&& f, Token&& token, spa
     static_cast<void>(sizeof(typename spawned_result<callable>::type*)); // reports what cannot be spawned
     refuse_empty<callable>(f, "spawn_in_turn");
     std::optional<callable> kept(std::in_place, std::forward<F>(f));
-    turn_access::record(turn).enqueue(true);
-    return co_spawn(
+    turn_record& wanted = turn_access::record(turn);
+    wanted.enqueue(true);
+    // If the lanes have refused the request, the executor can refuse the coroutine at once.
+    const bool starts_here = !wanted.is_dropped();
+    return spawn_by_token(
         where,
         [turn = std::move(turn), kept = std::move(kept)]() mutable {
             return run_in_turn<callable>(std::move(turn), std::move(kept));
         },
-        std::forward<Token>(token), std::move(chosen));
+        std::forward<Token>(token), std::move(chosen), starts_here);
 }
 
 } // namespace detail
@@ -211,9 +216,10 @@ template <class Key, class Executor, class Hash>
 /// waits for room. The coroutine begins when all earlier requests that conflict with it have completed.
 ///
 /// `f`, the completion token and the options have the same meaning as in co_spawn(). A stop request before
-/// the beginning withdraws the request. If the lanes refuse or abandon the request, the coroutine is dropped
-/// before it begins: `f` is destroyed, a future throws operation_canceled, and a completion handler is not
-/// called. The turn ends before the future or the completion handler gets the result.
+/// the beginning withdraws the request, even if all threads of the inner context are busy. If the lanes
+/// refuse or abandon the request, the coroutine is dropped before it begins: `f` is destroyed, a future
+/// throws operation_canceled, and a completion handler is not called. The turn ends before the future or the
+/// completion handler gets the result.
 ///
 /// Throws like post() and co_spawn(). A call that throws has no effect. The rules of async_turn() for
 /// deadlocks apply to the coroutine.

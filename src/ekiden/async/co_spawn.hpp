@@ -192,12 +192,36 @@ root_coroutine spawned(std::optional<F> f, End end) {
 }
 
 /// Starts the coroutine on `where`. Throws whatever `where.post()` throws. A call that throws has no effect.
+/// `starts_here` has the same meaning as in root_coroutine.
 template <executor E, class F, class End>
-void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) {
+void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen, bool starts_here = false) {
     auto& root = spawned<std::decay_t<F>, End>(
                      std::optional<std::decay_t<F>>(std::in_place, std::forward<F>(f)), std::move(end))
                      .promise();
-    root.begin(where, chosen);
+    root.begin(where, chosen, starts_here);
+}
+
+/// Spawns like co_spawn(), for all completion tokens.
+template <executor E, class F, class Token>
+auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen, bool starts_here) {
+    using callable = std::decay_t<F>;
+    using result = typename spawned_result<callable>::type;
+    if constexpr (std::same_as<std::decay_t<Token>, detached_t>) {
+        begin_spawned(where, std::forward<F>(f), reports_failure<callable, result>(), chosen, starts_here);
+    } else if constexpr (std::same_as<std::decay_t<Token>, use_future_t>) {
+        fulfils_promise<result> end;
+        auto awaited = end.promised.get_future();
+        begin_spawned(where, std::forward<F>(f), std::move(end), chosen, starts_here);
+        return awaited;
+    } else {
+        return ekiden::async_initiate<Token, typename spawn_signature<result>::type>(
+            [where, chosen = std::move(chosen), starts_here]<class Handler>(Handler&& handler, auto&& kept) {
+                begin_spawned(where, std::forward<decltype(kept)>(kept),
+                              calls_handler<std::decay_t<Handler>, result>{std::forward<Handler>(handler)},
+                              chosen, starts_here);
+            },
+            std::forward<Token>(token), std::forward<F>(f));
+    }
 }
 
 } // namespace detail
@@ -237,26 +261,9 @@ void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) 
 /// call co_spawn(), even in the destructor of a thread_local object.
 template <executor E, class F, class Token = detached_t>
 auto co_spawn(const E& where, F&& f, Token&& token = Token(), spawn_options chosen = spawn_options()) {
-    using callable = std::decay_t<F>;
-    using result = typename detail::spawned_result<callable>::type;
-    refuse_empty<callable>(f, "co_spawn");
-    if constexpr (std::same_as<std::decay_t<Token>, detached_t>) {
-        detail::begin_spawned(where, std::forward<F>(f), detail::reports_failure<callable, result>(), chosen);
-    } else if constexpr (std::same_as<std::decay_t<Token>, use_future_t>) {
-        detail::fulfils_promise<result> end;
-        auto awaited = end.promised.get_future();
-        detail::begin_spawned(where, std::forward<F>(f), std::move(end), chosen);
-        return awaited;
-    } else {
-        return ekiden::async_initiate<Token, typename detail::spawn_signature<result>::type>(
-            [where, chosen = std::move(chosen)]<class Handler>(Handler&& handler, auto&& kept) {
-                detail::begin_spawned(
-                    where, std::forward<decltype(kept)>(kept),
-                    detail::calls_handler<std::decay_t<Handler>, result>{std::forward<Handler>(handler)},
-                    chosen);
-            },
-            std::forward<Token>(token), std::forward<F>(f));
-    }
+    refuse_empty<std::decay_t<F>>(f, "co_spawn");
+    return detail::spawn_by_token(where, std::forward<F>(f), std::forward<Token>(token), std::move(chosen),
+                                  false);
 }
 
 /// Calls co_spawn() with the executor of `context`.

@@ -94,8 +94,9 @@ struct thread_record {
     /// The context that started this thread, and that waits until the thread ends. `owner` is set until the
     /// thread ends, except in the child of a fork().
     context_id owner;
-    const char* hook = nullptr; ///< the option whose callback the thread is running, such as "on_stall"
-    unsigned blocked = 0;       ///< number of blocked_here objects; if it is not 0, no task is deferred.
+    const char* hook = nullptr;   ///< the option whose callback the thread is running, such as "on_stall"
+    unsigned blocked = 0;         ///< number of blocked_here objects; if it is not 0, no task is deferred.
+    bool runs_coroutines = false; ///< true if the thread is inside the loop that resumes coroutines
     /// True if the thread has just woken a worker, and now waits for the work of that worker. The thread then
     /// does not spin, because the worker may need the processor of this thread. If idle processors wake up
     /// slowly, the worker starts sooner on the processor that this thread gives up.

@@ -72,6 +72,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// only after the post has returned. The following posts exceed the capacity instead of waiting:
 ///   * A post by a function of one of these lanes does not wait.
 ///   * While a function of these lanes waits, a post by another task on the same thread does not wait.
+///   * While a turn of these lanes lasts (see async_turn()), a post by a coroutine does not wait.
 ///   * A post by a thread that is firing or canceling timers does not wait.
 ///   * A post does not wait if there is no memory for the wait.
 ///

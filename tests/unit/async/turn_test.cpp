@@ -7,6 +7,7 @@
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/when_all.hpp>
+#include <ekiden/async/yield.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/event.hpp>
 
@@ -251,4 +252,20 @@ TEST_CASE("a request that the lanes refuse or abandon is dropped before it begin
     pool.wait_idle();
     CHECK(!has_run);
     CHECK(alive == 1); // the lambda of this test
+}
+
+TEST_CASE("a post to a full lane does not wait for room that only the end of the own turn gives") {
+    thread_pool pool(1);
+    const bank accounts(pool.get_executor(), {.lane_capacity = 1, .policy = when_full::block});
+    int runs = 0;
+    spawn_in_turn(accounts, 1, [&]() -> coroutine<> {
+        for (int i = 0; i != 3; ++i) CHECK(accounts.post(1, [&] { ++runs; }));
+        co_await yield();
+        // A function that runs on top of the coroutine does not wait either.
+        CHECK(pool.submit([&] { return accounts.post({1, 2}, [&] { ++runs; }); }).get());
+        co_return;
+    });
+    pool.join();
+    CHECK(runs == 4);
+    CHECK(accounts.metrics().beyond == 3);
 }

@@ -75,6 +75,8 @@ auto outcome_of(Operation& operation, wait_result how) {
 /// throw.
 /// * try_now() does the operation without waiting, if possible. try_now() may fail spuriously.
 /// * change(value) is optional. The thread that releases the lock calls it to get the lock's next value.
+/// * is_posted is optional. If it is true, the coroutine does not continue in await_suspend(), even if
+///   the operation is done at once. Instead, the coroutine is posted.
 /// * is_pure is true if change() reads no data except the value of the lock.
 /// * give_back() undoes the operation if the coroutine is destroyed before it receives the result.
 /// * granted() and canceled, or result(wait_result), determine the result. outcome_of() describes how.
@@ -115,6 +117,10 @@ public:
         if (!operation_.try_now()) {
             if (this->wait({operation_.lock, operation_.states, transition(), Operation::is_pure}))
                 return true;
+        }
+        if constexpr (requires { requires Operation::is_posted; }) {
+            this->go_home();
+            return true;
         }
         return this->go_on(coroutine);
     }

@@ -127,6 +127,12 @@ protected:
         return gives_way(coroutine);
     }
 
+    /// Called instead of go_on(). Posts the coroutine.
+    void go_home() noexcept {
+        phase_.store(phase::at_once, sys::relaxed);
+        home_.resume();
+    }
+
     /// Begins to wait. Returns true if the coroutine waits or has been posted. In this case, the caller must
     /// not access the frame afterwards. Returns false if the operation was done without a wait. In this case,
     /// the caller must call go_on().

@@ -5,6 +5,7 @@
 #include <ekiden/async/detail/root_coroutine.hpp>
 #include <ekiden/async/detail/suspension.hpp>
 #include <ekiden/context/simulated.hpp>
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/system_executor.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -75,10 +76,12 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     here.base = static_cast<const char*>(__builtin_frame_address(0));
     here.left = clock_every;
     here.foreign = foreign;
+    const bool ran_coroutines = std::exchange(thread_record::here().runs_coroutines, true);
     first.resume();
     while (here.next) std::exchange(here.next, nullptr).resume();
     const bool has_ended = here.foreign_has_ended;
     here = outer;
+    thread_record::here().runs_coroutines = ran_coroutines;
     return has_ended;
 }
 

@@ -44,9 +44,11 @@ public:
         [[nodiscard]] environment& given_environment() noexcept { return environment_; }
 
         /// Begins the coroutine on the executor `where`. Throws every exception that the executor throws. If
-        /// begin() throws, or if the executor accepts no more tasks, the frame has been destroyed.
+        /// begin() throws, or if the executor accepts no more tasks, the frame has been destroyed. If
+        /// `starts_here` is true, the calling thread runs the coroutine up to its first wait. This part of
+        /// the coroutine must not call functions of the program.
         template <executor E>
-        void begin(const E& where, const spawn_options& chosen = spawn_options());
+        void begin(const E& where, const spawn_options& chosen = spawn_options(), bool starts_here = false);
 
         /// Destroys the frame of the root, and the chain of coroutines that the root awaits. Then tells the
         /// context that the work of the root has ended. The root must be suspended.
@@ -93,7 +95,7 @@ inline void root_coroutine::promise_type::end_frame() noexcept {
 }
 
 template <executor E>
-void root_coroutine::promise_type::begin(const E& where, const spawn_options& chosen) {
+void root_coroutine::promise_type::begin(const E& where, const spawn_options& chosen, bool starts_here) {
     struct unless_begun {
         promise_type* fresh;
         ~unless_begun() {
@@ -114,7 +116,11 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
     home.on_work_started();
     counts_work_ = true;
     guard.fresh = nullptr;
-    accept_task(home, this, task_order::usual); // the frame may be destroyed before accept_task() returns
+    // The frame may be destroyed before these calls return.
+    if (starts_here)
+        run_coroutines(handle());
+    else
+        accept_task(home, this, task_order::usual);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -33,6 +33,7 @@ bool turn_record::begin() noexcept {
         request_->has_run = false;
         return false;
     }
+    all_.begin_turn();
     {
         const hidden_scopes outside; // an executor may run the coroutine inside this call
         decided_.set();

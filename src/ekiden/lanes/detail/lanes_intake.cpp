@@ -1,6 +1,7 @@
 // Adds tasks to lanes, directly or from the inbox. Gives the drain to the inner executor, and handles
 // refusals.
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/detail/task_offer.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
@@ -100,6 +101,13 @@ std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, task_order
     return without_room(s, here, order, wait);
 }
 
+/// Returns false if the lane may get room only after the post has returned.
+bool lanes_state::may_wait_for_room(task_order order) const noexcept {
+    if (order == task_order::immediate || serial_scope::is_beneath(this)) return false;
+    // The thread may run a coroutine that has a turn, also beneath the task that posts.
+    return !thread_record::here().runs_coroutines || turns_.load(sys::relaxed) == 0;
+}
+
 /// Decides what happens to a task without room, like find_room().
 std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_order order,
                                               std::optional<post_wait>& wait) {
@@ -123,7 +131,7 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
     case when_full::block:
         break;
     }
-    bool may_wait = order != task_order::immediate && !serial_scope::is_beneath(this);
+    bool may_wait = may_wait_for_room(order);
     try {
         if (may_wait) wait.emplace();
     } catch (const std::bad_alloc&) { // there is no memory for the wait

@@ -93,8 +93,13 @@ public:
     bool enqueue(lane_request& given, task_order order);
     /// Removes the request of a turn that has not begun. Later requests no longer wait for it.
     void withdraw(lane_request& gone) noexcept;
+    /// Counts a turn that begins.
+    void begin_turn() noexcept { turns_.fetch_add(1, sys::relaxed); }
     /// Ends a turn that has begun.
-    void end_turn(lane_request& ended) noexcept { release_lanes(ended, nullptr); }
+    void end_turn(lane_request& ended) noexcept {
+        turns_.fetch_sub(1, sys::relaxed);
+        release_lanes(ended, nullptr);
+    }
     /// Throws std::invalid_argument, because a list of keys belongs to other lanes.
     [[noreturn]] static void refuse_keys_of_others(const char* where);
 
@@ -201,6 +206,7 @@ private:
     [[nodiscard]] bool push_in_order(lane_shard& s, keyed_task* given) noexcept;
     [[nodiscard]] std::optional<bool> find_room(lane_shard& s, lane& here, task_order order,
                                                 std::optional<post_wait>& wait);
+    [[nodiscard]] bool may_wait_for_room(task_order order) const noexcept;
     [[nodiscard]] std::optional<bool> without_room(lane_shard& s, lane& here, task_order order,
                                                    std::optional<post_wait>& wait);
     void turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* given) noexcept;
@@ -266,6 +272,8 @@ private:
     const std::unique_ptr<lane_shard[]> shards_;
     shared_room room_;
     sys::atomic<bool> has_several_{false}; // true if a request with several keys has been posted
+    // The number of turns that last. Relaxed is enough, because a coroutine only needs to find its own turn.
+    sys::atomic<std::uint32_t> turns_{0};
     // The number of handles, plus the number of drains that are queued or running.
     sys::atomic<std::uint64_t> handles_{1};
 };

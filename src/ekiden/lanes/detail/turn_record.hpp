@@ -17,7 +17,7 @@ class turn_record;
 struct lane_request;
 
 namespace detail {
-struct turn_access;
+struct turn_access; // see async_turn.hpp
 }
 
 /// Says which turns a coroutine has. A coroutine passes its mark to the coroutines that it awaits. A mark
