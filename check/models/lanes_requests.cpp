@@ -1,7 +1,6 @@
 // lanes: requests with several keys. Their posts against each other, against posts of one key and against
 // close(), readers and writers, and a context that refuses the drains.
-#include <check/models/strand_model.hpp>
-#include <ekiden/lanes/lanes.hpp>
+#include <check/models/lanes_model.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
@@ -12,20 +11,6 @@ namespace {
 
 using namespace ekiden;
 using namespace ekiden_model;
-using test_lanes = lanes<int, one_place::executor>;
-
-constexpr lanes_options one_shard{.shards = 1, .delay_sampling = 0};
-constexpr lanes_options two_shards{.shards = 2, .delay_sampling = 0};
-
-// With two shards, `low` is in the first shard, and `high` in the second. So a post of both keys pushes the
-// claim of `low` first. The model lanes_requests_two_shards checks this.
-constexpr int low = 0;
-constexpr int high = 1;
-constexpr int low_too = 4; // in the shard of `low`
-
-// In some models, load buffering is not reported, because some loads are hints. A thread that reads
-// has_several_ too early only acquires a lock. A thread that sees a push too early only keeps the drain.
-#define HINT_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 2, __VA_ARGS__)
 
 /// The function of a request, which calls a function for each key.
 template <class A, class B>
@@ -34,12 +19,6 @@ auto both(A one, B two) {
         one();
         two();
     };
-}
-
-/// Runs what is left: drains that find nothing.
-void run_rest(one_place& context) {
-    while (context.run_one()) {
-    }
 }
 
 } // namespace

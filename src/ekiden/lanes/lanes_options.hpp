@@ -59,6 +59,7 @@ struct lanes_metrics {
     std::uint64_t run = 0;    ///< Number of called functions, updated at the end of each batch.
     /// The number of functions that were abandoned after they had been accepted. A function is abandoned for
     /// lack of room or memory, by close(), or because the inner executor has thrown an exception.
+    /// A turn that is withdrawn counts like an abandoned function.
     std::uint64_t dropped = 0;
     std::uint64_t rejected = 0; ///< number of posts that were refused because the lane was full or closed
     /// The number of posts that were not able or allowed to wait and exceeded a capacity. A request with

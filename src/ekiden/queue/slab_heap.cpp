@@ -13,7 +13,8 @@ namespace ekiden::inline EKIDEN_ABI::recycler {
 namespace {
 
 bool is_half_free(std::uint64_t freed, unsigned size_class) noexcept {
-    return 2 * std::popcount(freed & ~slab::detached) >= std::popcount(node_bits(size_class));
+    const int nodes = 63 >> size_class; // the number of bits in node_bits(size_class), which needs a loop
+    return 2 * std::popcount(freed & ~slab::detached) >= nodes;
 }
 
 } // namespace

@@ -20,7 +20,6 @@
 
 using namespace ekiden;
 using namespace std::chrono_literals;
-using ekiden_test::witness;
 
 namespace {
 
@@ -229,7 +228,7 @@ TEST_CASE("a request that the lanes refuse or abandon is dropped before it begin
     h.begun.wait();
     std::atomic<int> alive = 0;
     bool has_run = false;
-    const auto never = [&, w = witness(alive)]() -> coroutine<> {
+    const auto never = [&, w = ekiden_test::witness(alive)]() -> coroutine<> {
         has_run = true;
         co_return;
     };

@@ -138,11 +138,11 @@ struct lane_request : runnable {
 
     const bool is_turn; ///< true if run() does not call a function, but lets a coroutine continue
     const std::uint32_t claims;
-    /// The number of claims that are neither granted nor abandoned.
+    /// The number of claims that are neither granted nor abandoned, plus 1 during a withdrawal.
     sys::atomic<std::uint32_t> pending;
-    std::uint32_t when = 0; ///< like keyed_task::when
-    bool has_run = false;   ///< true if the function has been called or is about to be called
-    bool is_lost = false;   ///< true if the function was not called because a lane was closed
+    std::uint32_t when = 0;         ///< like keyed_task::when
+    sys::cell<bool> has_run{false}; ///< true if the function has been called or is about to be called
+    bool is_lost = false; ///< true if a lane was closed or the turn withdrawn, after the request was ready
     /// True if the function must not be called. Only a thread that has removed a claim or the request from a
     /// queue sets this member, and it must then abandon the claim, or end the request.
     sys::atomic<bool> is_canceled{false};

@@ -40,7 +40,9 @@ public:
     [[nodiscard]] std::size_t footprint() const noexcept { return buckets_.capacity() * sizeof(lane*); }
 
 private:
-    static constexpr std::size_t fewest_buckets = 8;
+    // At least twice the number of lanes to which one call of lanes_state::sort() gives tasks. Otherwise each
+    // round of tasks would add and remove buckets.
+    static constexpr std::size_t fewest_buckets = 128;
 
     [[nodiscard]] std::size_t bucket_of(std::uint32_t hash) const noexcept {
         // If this bucket does not exist yet, its lanes are in another bucket. The number of the other bucket

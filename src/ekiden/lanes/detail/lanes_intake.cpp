@@ -121,7 +121,8 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
     case when_full::drop_oldest:
         while (task* const oldest = here.tasks.take()) {
             s.left.tasks.push(oldest);
-            if (lane_claim::is_withdrawn(*oldest)) continue; // its room has been given to other tasks
+            if (lane_claim::is_withdrawn(*oldest) && !EKIDEN_MUTANT(lanes_drop_a_withdrawn_claim))
+                continue; // its room has been given to other tasks
             s.dropped += lane_claim::cancel(*oldest) ? 1U : 0U;
             --here.waiting;
             return std::nullopt; // the new task gets the room of the oldest task
@@ -215,8 +216,6 @@ void lanes_state::sort_all(lane_shard& s) noexcept {
 }
 
 void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
-    if (lane_claim::is_withdrawn(given)) [[unlikely]]
-        return s.left.tasks.push(&given);
     lane* const here = how_.lane_of(s, given);
     if (here == nullptr || here->is_closed.load(sys::relaxed)) [[unlikely]] {
         const std::uint32_t lost = lane_claim::cancel(given) ? 1 : 0;

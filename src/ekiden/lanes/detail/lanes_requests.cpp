@@ -224,12 +224,13 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
     try {
         if (!given.is_canceled.load(sys::relaxed) || EKIDEN_MUTANT(lanes_run_a_canceled_request)) {
             const bool is_lost = is_closed(given) && !EKIDEN_MUTANT(lanes_run_a_closed_request);
-            (is_lost ? given.is_lost : given.has_run) = true;
+            given.is_lost = is_lost;
+            given.has_run.write(!is_lost);
         }
-        if (!given.has_run)
+        if (!given.has_run.read())
             given.drop();
         else if (given.is_turn)
-            keeps_lanes = given.run();
+            keeps_lanes = given.run() && !EKIDEN_MUTANT(lanes_end_a_turn_at_its_beginning);
         else
             run_within(given, 0);
     } catch (...) {
@@ -298,7 +299,7 @@ void lanes_state::release_lanes(lane_request& ended, home_shard* home) noexcept 
         lane_shard& s = *ended.claim(n).shard;
         lock guard(s.lock);
         if (n == 0) { // before a lane becomes idle, so that a thread that waits for this finds the counts
-            s.run += ended.has_run ? 1U : 0U;
+            s.run += ended.has_run.read() ? 1U : 0U;
             s.dropped += ended.is_lost ? 1U : 0U;
         }
         for (; n != ended.claims && ended.claim(n).shard == &s; ++n)
@@ -332,37 +333,41 @@ void lanes_state::release(lane_shard& s, lane_claim& ended, ready_list& ready) n
 /// Releases the lanes that the request already has. The other claims are not granted any more. A claim stays
 /// in the queue of its lane until it is the first, because a queue has links in one direction only.
 void lanes_state::withdraw(lane_request& gone) noexcept {
-    // Relaxed is enough, as in lane_claim::cancel().
-    const bool is_lost = !gone.is_canceled.exchange(true, sys::relaxed);
-    // While this call counts as a claim, the request does not become ready. [LN3] acq_rel, like the grant of
-    // a claim. If the request is ready already, the thread that runs it ends it.
+    // While this call counts as a claim, the request does not become ready. If the request is ready already,
+    // the thread that runs it ends it. Relaxed is enough, because the increment publishes nothing.
     std::uint32_t before = gone.pending.load(sys::relaxed);
+    const std::uint32_t own = EKIDEN_MUTANT(lanes_withdraw_is_no_claim) ? 0 : 1;
     do
         if (before == 0) return;
-    while (!gone.pending.compare_exchange_weak(before, before + 1, sys::acq_rel, sys::relaxed));
+    while (!gone.pending.compare_exchange_weak(before, before + own, sys::relaxed, sys::relaxed));
+    // Relaxed is enough, as in lane_claim::cancel().
+    const bool is_lost = !gone.is_canceled.exchange(true, sys::relaxed);
     for (std::uint32_t n = 0; n != gone.claims;) {
         lane_shard& s = *gone.claim(n).shard;
         lock guard(s.lock);
         if (n == 0) s.dropped += is_lost ? 1U : 0U;
-        for (; n != gone.claims && gone.claim(n).shard == &s; ++n) {
-            lane_claim& c = gone.claim(n);
-            c.has_withdrawn = true; // a claim in the inbox never comes to its lane
-            if (EKIDEN_MUTANT(lanes_withdraw_keeps_lanes)) continue;
-            if (c.is_granted) {
-                release(s, c, s.ready);
-            } else if (c.where != nullptr) {
-                if (is_bounded_) {
-                    --c.where->waiting;
-                    tasks_left(s, *c.where, 1);
-                }
-                settle(s, *c.where);
-            }
-        }
-        const bool has_drain = !s.ready.empty() && s.inbox.try_begin();
+        for (; n != gone.claims && gone.claim(n).shard == &s; ++n) withdraw(s, gone.claim(n));
+        const bool has_drain =
+            !EKIDEN_MUTANT(lanes_withdraw_without_drain) && !s.ready.empty() && s.inbox.try_begin();
         unlock(guard, s);
         if (has_drain) (void)give_drain(s, task_order::usual, nullptr);
     }
-    if (gone.pending.fetch_sub(1, sys::acq_rel) == 1) end_dropped(gone); // [LN3]
+    // [LN3] Acquire: this thread sees what was done with the other claims. Needs no release, because the
+    // caller owns the record [LN4].
+    if (own != 0 && gone.pending.fetch_sub(1, sys::acquire) == 1) end_dropped(gone);
+}
+
+/// Withdraws one claim. Called under the lock of the shard.
+void lanes_state::withdraw(lane_shard& s, lane_claim& gone) noexcept {
+    gone.has_withdrawn = true;
+    if (EKIDEN_MUTANT(lanes_withdraw_keeps_lanes)) return;
+    if (gone.is_granted) return release(s, gone, s.ready);
+    if (gone.where == nullptr) return; // the claim is in the inbox, or has been abandoned
+    if (is_bounded_ && !EKIDEN_MUTANT(lanes_withdraw_keeps_room)) {
+        --gone.where->waiting;
+        tasks_left(s, *gone.where, 1);
+    }
+    if (!EKIDEN_MUTANT(lanes_withdraw_in_silence)) settle(s, *gone.where);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -258,11 +258,12 @@ void lanes_state::settle(lane_shard& s, lane& here, ready_list& requests) noexce
     while (!here.is_held && !here.tasks.is_empty()) {
         lane_claim* const next = lane_claim::of(*here.tasks.oldest());
         if (next == nullptr) break;
-        if (!next->is_shared && here.readers != 0 && !next->has_withdrawn
-            && !EKIDEN_MUTANT(lanes_writer_joins_readers))
+        const bool is_passed = next->has_withdrawn && !EKIDEN_MUTANT(lanes_withdrawn_writer_stops_readers);
+        if (!next->is_shared && here.readers != 0 && !is_passed && !EKIDEN_MUTANT(lanes_writer_joins_readers))
             break;
         (void)here.tasks.take();
-        if (!next->has_withdrawn || !is_bounded_) {
+        // In lanes with a capacity, withdraw() has given back the room of the claim.
+        if (!next->has_withdrawn || !is_bounded_ || EKIDEN_MUTANT(lanes_count_a_withdrawn_claim_twice)) {
             --here.waiting;
             tasks_left(s, here, 1);
         }

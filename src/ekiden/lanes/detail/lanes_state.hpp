@@ -232,6 +232,7 @@ private:
     static void end_dropped(lane_request& dropped) noexcept;
     void release_lanes(lane_request& ended, home_shard* home) noexcept;
     void release(lane_shard& s, lane_claim& ended, ready_list& ready) noexcept;
+    void withdraw(lane_shard& s, lane_claim& gone) noexcept;
 
     // ---- the drain (lanes_state.cpp)
 

@@ -17,7 +17,7 @@ class turn_record;
 struct lane_request;
 
 namespace detail {
-struct turn_access; // see async_turn.hpp
+struct turn_access; // see async/async_turn.hpp
 }
 
 /// Says which turns a coroutine has. A coroutine passes its mark to the coroutines that it awaits. A mark
@@ -98,6 +98,9 @@ public:
     void drop_owner() noexcept;
 
 private:
+    /// Ends the waits for decided().
+    void decide() noexcept;
+
     /// The states of a turn:
     /// * `waiting`: the coroutine wants the turn. This is the initial state.
     /// * `begun`: the turn has begun. The lanes set this value.
