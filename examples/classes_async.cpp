@@ -1,6 +1,7 @@
 /// A short example for each class of <ekiden/async.hpp>. The reference shows them.
 #include <ekiden/async.hpp>
 #include <ekiden/execution.hpp>
+#include <ekiden/lanes.hpp>
 #include <ekiden/pool.hpp>
 #include <ekiden/sync.hpp>
 #include <ekiden/timer.hpp>
@@ -79,6 +80,18 @@ coroutine<bool> timed_out_example() {
     }
 }
 
+coroutine<bool> lane_turn_example(ekiden::thread_pool& pool) {
+    const ekiden::lanes<int> bank(pool.get_executor());
+    int balance = 0; // data of the key 1
+    {
+        const auto turn = co_await ekiden::async_turn(bank, 1);
+        const int before = balance;
+        co_await ekiden::sleep_for(1ms); // no other request of the key 1 runs meanwhile
+        balance = before + 1;
+    }
+    co_return balance == 1;
+}
+
 bool operation_canceled_example(ekiden::thread_pool& pool) {
     std::stop_source stop;
     stop.request_stop();
@@ -107,6 +120,7 @@ int main() {
     const bool examples[] = {coroutine_example(pool),
                              ekiden::sync_wait(here, async_scope_example()),
                              ekiden::sync_wait(here, async_lock_guard_example()),
+                             ekiden::sync_wait(here, lane_turn_example(pool)),
                              ekiden::sync_wait(here, environment_example()),
                              spawn_options_example(pool),
                              ekiden::sync_wait(here, use_awaitable_example(pool)),

@@ -16,9 +16,12 @@ namespace ekiden::inline EKIDEN_ABI {
 /// await. Example:
 ///   reader: coroutine<> serve(socket&) (FILE:20), at line 25
 ///
-/// The word before the colon is the name of the environment, if the environment has a name. No coroutine of
-/// the chain may run or end during the call. So call the function in a debugger, or when the program hangs.
-/// Throws std::bad_alloc.
+/// The word before the colon is the name of the environment, if the environment has a name. If the coroutine
+/// has a turn in lanes, the line ends with "during a turn". Such a coroutine waits forever if it awaits a
+/// request that conflicts with its turn.
+///
+/// No coroutine of the chain may run or end during the call. So call the function in a debugger, or when the
+/// program hangs. Throws std::bad_alloc.
 [[nodiscard]] std::string await_chain(const coroutine_promise& root);
 
 /// Returns the await_chain() of every coroutine that was spawned on `context` and has not ended. An empty

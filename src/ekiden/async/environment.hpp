@@ -46,7 +46,7 @@ struct environment {
     /// `priority`.
     std::uint32_t chain = 0;
     const char* name = nullptr; ///< the name that dumps show, or null
-    turn_mark turns;            ///< the turns of the coroutine in lanes; see async_turn()
+    turn_mark turns;            ///< For the library's own use: the turns of the coroutine; see async_turn()
 
 private:
     friend struct detail::environment_access;

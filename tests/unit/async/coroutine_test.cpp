@@ -1,5 +1,6 @@
 #include "run_coroutine.hpp"
 
+#include <ekiden/async/async_turn.hpp>
 #include <ekiden/async/await_chain.hpp>
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>
@@ -10,6 +11,7 @@
 #include <ekiden/async/yield.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/future/promise.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/latch.hpp>
@@ -312,6 +314,26 @@ TEST_CASE("a chain says who waits for what, from the root to the leaf, with line
         pool.stop();
     }
     CHECK(!until.is_ready());
+}
+
+TEST_CASE("a chain shows a coroutine that awaits another request of its lanes during its turn") {
+    thread_pool pool(1);
+    const lanes<int> accounts(pool.get_executor());
+    constexpr int line = __LINE__ + 2;
+    const auto waits_forever = [&]() -> coroutine<> {
+        co_await accounts.get_executor(1).submit([] {}); // the function runs after the turn
+    };
+    spawn_in_turn(accounts, 1, waits_forever);
+    co_spawn(pool, [&]() -> coroutine<> { const auto turn = co_await async_turn(accounts, 1); });
+    pool.wait_idle();
+    const std::string text = await_chains(pool);
+    INFO(text);
+    const std::string during = ", during a turn\n";
+    CHECK(text.find("), at line " + std::to_string(line) + during) != std::string::npos);
+    std::size_t count = 0;
+    for (std::size_t at = text.find(during); at != std::string::npos; at = text.find(during, at + 1)) ++count;
+    CHECK(count == 2); // the request and its callable, but not the coroutine that waits for a turn
+    pool.stop();
 }
 
 TEST_CASE("a coroutine that has hopped to an executor that takes no more is destroyed with those that wait") {

@@ -13,8 +13,8 @@ std::string await_chain(const coroutine_promise& root) {
         if (const char* const name = at->env().name) (lines += name) += ": ";
         ((lines += where.function_name()) += " (") += where.file_name();
         (lines += ":") += std::to_string(where.line());
-        lines += at->line() == 0 ? std::string("), not begun\n")
-                                 : "), at line " + std::to_string(at->line()) + "\n";
+        lines += at->line() == 0 ? "), not begun" : "), at line " + std::to_string(at->line());
+        lines += at->env().turns.has_turn(nullptr) ? ", during a turn\n" : "\n";
     }
     return lines;
 }
