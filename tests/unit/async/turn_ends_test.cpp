@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <coroutine>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -337,4 +338,55 @@ TEST_CASE(
         CHECK(alive == 0);
         CHECK((l == nullptr || l->active() == 0));
     }
+}
+
+TEST_CASE("an async_turn() that is not awaited, or awaited late, adds its request when it is awaited") {
+    thread_pool pool(2);
+    const bank l(pool.get_executor());
+    {
+        const auto unused = async_turn(l, l.keys().write(1, 2));
+    }
+    CHECK(l.metrics().posted == 0);
+    sync_wait(pool.get_executor(), [&]() -> coroutine<> {
+        auto later = async_turn(l, l.keys().write(1, 2));
+        CHECK(l.active() == 0);
+        std::atomic<bool> has_run = false;
+        CHECK(l.post({1, 2}, [&] { has_run = true; }));
+        const auto turn = co_await later;
+        CHECK(has_run); // it was posted before the turn was awaited
+    });
+}
+
+TEST_CASE("a turn of a coroutine of another library is refused only inside of the lanes") {
+    // The awaiting coroutine has no environment of this library, so nothing is known of its turns.
+    struct foreign {
+        struct promise_type {
+            foreign get_return_object() noexcept { return {}; }
+            static std::suspend_never initial_suspend() noexcept { return {}; }
+            static std::suspend_never final_suspend() noexcept { return {}; }
+            static void return_void() noexcept {}
+            static void unhandled_exception() noexcept { std::terminate(); }
+        };
+    };
+    thread_pool pool(2);
+    const bank l(pool.get_executor());
+    event done;
+    std::error_code inside;
+    const auto wants = [](const bank& of, event& ended, std::error_code& code) -> foreign {
+        try {
+            const auto turn = co_await async_turn(of, of.keys().write(1, 2));
+            CHECK(turn.has_lanes());
+        } catch (const std::system_error& error) {
+            code = error.code();
+        }
+        ended.set();
+    };
+    wants(l, done, inside);
+    done.wait();
+    CHECK(!inside);
+    event done_too;
+    CHECK(l.post(1, [&] { wants(l, done_too, inside); }));
+    done_too.wait();
+    CHECK(inside == std::errc::resource_deadlock_would_occur);
+    until([&] { return is_settled(l); });
 }
