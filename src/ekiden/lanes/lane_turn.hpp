@@ -9,10 +9,6 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-namespace detail {
-struct turn_access;
-}
-
 /// A turn of a coroutine. While the turn lasts, no other request that conflicts with it runs. The destructor
 /// ends the turn, so the next requests of its lanes can start.
 ///

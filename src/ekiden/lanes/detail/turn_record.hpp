@@ -15,6 +15,9 @@ namespace ekiden::inline EKIDEN_ABI {
 class lanes_state;
 class turn_record;
 struct lane_request;
+namespace detail {
+struct turn_access; // defined by the part async
+}
 
 /// Says which turns a coroutine has. A coroutine passes its mark to the coroutines that it awaits. A mark
 /// keeps the memory of the turn, but not the lanes.
