@@ -128,6 +128,22 @@ TEST_CASE("a turn counts once as posted, and once as run or dropped, in whicheve
     }
 }
 
+TEST_CASE("the delay of a turn is measured until the turn begins") {
+    loop_context inner;
+    const bank l(inner.get_executor(), {.delay_sampling = 1});
+    wanted_turn first(l, {1, 2});
+    std::this_thread::sleep_for(2ms);
+    inner.poll();
+    first.run();
+    CHECK(first.has_begun);
+    const auto now = l.metrics();
+    REQUIRE(now.delays.size() == 1);
+    CHECK((now.delays[0].key == 1 || now.delays[0].key == 2));
+    CHECK(now.delays[0].ns >= 1'000'000);
+    inner.restart();
+    inner.poll();
+}
+
 // ---- capacities
 
 TEST_CASE("an awaited turn without room is refused, dropped, or exceeds the capacity, as the policy says") {
