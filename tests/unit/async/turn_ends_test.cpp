@@ -7,6 +7,7 @@
 #include "turn_support.hpp"
 
 #include <ekiden/async/async_scope.hpp>
+#include <ekiden/async/await_future.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/when_any.hpp>
@@ -158,6 +159,35 @@ TEST_CASE("turns may end in other threads while requests are withdrawn") {
         until([&] { return l.active() == 0; });
     }
     CHECK(is_settled(l));
+}
+
+TEST_CASE("a turn that a thread keeps until its end, and a turn that an abandoned function owns, end there") {
+    thread_pool pool(2);
+    const bank l(pool.get_executor());
+    const bank m(pool.get_executor(), {.lane_capacity = 1, .policy = when_full::drop_newest});
+    std::atomic<int> runs = 0;
+    for (int i = 0; i != ekiden_test::rounds(100); ++i) {
+        sync_wait(pool.get_executor(), [&]() -> coroutine<> {
+            auto turn = co_await async_turn(l, l.keys().write(1, 2));
+            CHECK(l.post({1, 2}, [&] { ++runs; }));
+            if (i % 2 == 0) {
+                std::thread([given = std::move(turn)]() mutable {
+                    thread_local lane_turn until_end;
+                    until_end = std::move(given);
+                }).join();
+            } else {
+                holder h;
+                auto held = spawn_in_turn(m, 1, h.hold(), use_future);
+                co_await async_wait(h.begun);
+                CHECK(m.post(1, [] {}));
+                CHECK(
+                    m.post(1, [given = std::make_shared<lane_turn>(std::move(turn))] {})); // dropped at once
+                h.opened.set();
+                co_await std::move(held);
+            }
+        });
+        until([&] { return runs == i + 1; });
+    }
 }
 
 TEST_CASE("a turn may outlive its lanes, and what waits behind it still runs") {
