@@ -42,7 +42,6 @@ using ekiden_test::failing_executor;
 using ekiden_test::holder;
 using ekiden_test::is_settled;
 using ekiden_test::until;
-using ekiden_test::witness;
 
 // ---- results
 
@@ -78,7 +77,7 @@ TEST_CASE("an exception of a spawned request leaves by its future, and ends the 
     for (const bool is_early : {false, true}) {
         auto failed = spawn_in_turn(
             l, {1, 2},
-            [is_early, w = witness(alive)]() -> coroutine<> {
+            [is_early, w = ekiden_test::witness(alive)]() -> coroutine<> {
                 if (!is_early) co_await yield();
                 throw std::runtime_error("no");
             },
@@ -327,7 +326,7 @@ TEST_CASE("a context that ends destroys its coroutines in their turns and before
             loop_context loop;
             bool has_turn = false;
             const auto wants = [&](auto keys) -> coroutine<> {
-                const witness w(alive);
+                const ekiden_test::witness w(alive);
                 const auto turn = co_await async_turn(l, l.keys().write_all(keys));
                 has_turn = true;
                 co_await async_wait(never);
@@ -353,14 +352,15 @@ TEST_CASE(
         event begun;
         auto pool = std::make_unique<thread_pool>(2);
         auto l = std::make_unique<bank>(pool->get_executor());
-        spawn_in_turn(*l, {1, 2}, [&, w = witness(alive)]() -> coroutine<> {
+        spawn_in_turn(*l, {1, 2}, [&, w = ekiden_test::witness(alive)]() -> coroutine<> {
             begun.set();
             co_await async_wait(never);
         });
         begun.wait();
         for (int n = 0; n != chain; ++n) {
-            spawn_in_turn(*l, {1, 2 + n % 3}, [w = witness(alive)]() -> coroutine<> { co_return; });
-            if (n % 2 == 0) CHECK(l->post(1, [w = witness(alive)] {}));
+            spawn_in_turn(*l, {1, 2 + n % 3},
+                          [w = ekiden_test::witness(alive)]() -> coroutine<> { co_return; });
+            if (n % 2 == 0) CHECK(l->post(1, [w = ekiden_test::witness(alive)] {}));
         }
         pool->stop();
         if (chain == 10) l.reset();

@@ -38,7 +38,6 @@ using ekiden_test::holder;
 using ekiden_test::is_settled;
 using ekiden_test::run_in_child;
 using ekiden_test::until;
-using ekiden_test::witness;
 
 namespace {
 
@@ -70,7 +69,7 @@ TEST_CASE("a turn for which there is no memory leaves nothing in the lanes, whic
             int awaited = 0;
             for (long n = 0; spawned == 0 || awaited == 0; ++n) {
                 REQUIRE(n < 1000);
-                const auto f = [w = witness(alive)]() -> coroutine<int> { co_return 1; };
+                const auto f = [w = ekiden_test::witness(alive)]() -> coroutine<int> { co_return 1; };
                 future<int> done;
                 try {
                     const ekiden_test::failing_allocation fails(n);
@@ -106,7 +105,7 @@ TEST_CASE("if the inner executor throws, spawn_in_turn() throws, and the request
     std::atomic<bool> is_failing = false;
     const lanes<int, failing_executor> l(failing_executor(pool.get_executor(), is_failing));
     std::atomic<int> alive = 0;
-    const auto f = [w = witness(alive)]() -> coroutine<> { co_return; };
+    const auto f = [w = ekiden_test::witness(alive)]() -> coroutine<> { co_return; };
     is_failing = true;
     CHECK_THROWS_AS(spawn_in_turn(l, {1, 2}, f), std::runtime_error);
     sync_wait(pool.get_executor(), [&]() -> coroutine<> {
@@ -144,8 +143,8 @@ TEST_CASE("if the inner executor throws when a turn ends, the requests behind it
             sync_wait(pool.get_executor(), [&]() -> coroutine<> {
                 const auto turn = co_await async_turn(l, l.keys().write(1, 2));
                 for (int n = 0; n != 5; ++n) {
-                    CHECK(l.post({1, 2}, [w = witness(alive)] {}));
-                    CHECK(l.post(1 + n % 2, [w = witness(alive)] {}));
+                    CHECK(l.post({1, 2}, [w = ekiden_test::witness(alive)] {}));
+                    CHECK(l.post(1 + n % 2, [w = ekiden_test::witness(alive)] {}));
                 }
                 is_failing = true;
             });

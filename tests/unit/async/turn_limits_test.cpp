@@ -1,5 +1,4 @@
 // Turns in lanes with capacities, and with close(), wait_idle(), depth(), metrics(), pause() and stop().
-#include "../execution/held_worker.hpp"
 #include "run_coroutine.hpp"
 #include "turn_support.hpp"
 
@@ -23,11 +22,9 @@ using namespace ekiden;
 using namespace std::chrono_literals;
 using ekiden_test::bank;
 using ekiden_test::code_of;
-using ekiden_test::held_worker;
 using ekiden_test::holder;
 using ekiden_test::is_settled;
 using ekiden_test::until;
-using ekiden_test::witness;
 
 namespace {
 

@@ -23,7 +23,6 @@ using namespace std::chrono_literals;
 using ekiden_test::bank;
 using ekiden_test::code_of;
 using ekiden_test::holder;
-using ekiden_test::witness;
 
 TEST_CASE("a spawned request keeps its lanes across its awaits, and other keys run meanwhile") {
     thread_pool pool(2);
@@ -203,7 +202,7 @@ TEST_CASE("a request that the lanes refuse or abandon is dropped before it begin
     h.begun.wait();
     std::atomic<int> alive = 0;
     bool has_run = false;
-    const auto never = [&, w = witness(alive)]() -> coroutine<> {
+    const auto never = [&, w = ekiden_test::witness(alive)]() -> coroutine<> {
         has_run = true;
         co_return;
     };
