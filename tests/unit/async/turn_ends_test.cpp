@@ -7,6 +7,7 @@
 #include "turn_support.hpp"
 
 #include <ekiden/async/async_scope.hpp>
+#include <ekiden/async/await_future.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/when_any.hpp>
@@ -19,6 +20,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <coroutine>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -156,6 +158,35 @@ TEST_CASE("turns may end in other threads while requests are withdrawn") {
         until([&] { return l.active() == 0; });
     }
     CHECK(is_settled(l));
+}
+
+TEST_CASE("a turn that a thread keeps until its end, and a turn that an abandoned function owns, end there") {
+    thread_pool pool(2);
+    const bank l(pool.get_executor());
+    const bank m(pool.get_executor(), {.lane_capacity = 1, .policy = when_full::drop_newest});
+    std::atomic<int> runs = 0;
+    for (int i = 0; i != ekiden_test::rounds(100); ++i) {
+        sync_wait(pool.get_executor(), [&]() -> coroutine<> {
+            auto turn = co_await async_turn(l, l.keys().write(1, 2));
+            CHECK(l.post({1, 2}, [&] { ++runs; }));
+            if (i % 2 == 0) {
+                std::thread([given = std::move(turn)]() mutable {
+                    thread_local lane_turn until_end;
+                    until_end = std::move(given);
+                }).join();
+            } else {
+                holder h;
+                auto held = spawn_in_turn(m, 1, h.hold(), use_future);
+                co_await async_wait(h.begun);
+                CHECK(m.post(1, [] {}));
+                CHECK(
+                    m.post(1, [given = std::make_shared<lane_turn>(std::move(turn))] {})); // dropped at once
+                h.opened.set();
+                co_await std::move(held);
+            }
+        });
+        until([&] { return runs == i + 1; });
+    }
 }
 
 TEST_CASE("a turn may outlive its lanes, and what waits behind it still runs") {
@@ -327,7 +358,8 @@ TEST_CASE(
         });
         begun.wait();
         for (int n = 0; n != chain; ++n) {
-            spawn_in_turn(*l, {1, 2 + n % 3}, [w = ekiden_test::witness(alive)]() -> coroutine<> { co_return; });
+            spawn_in_turn(*l, {1, 2 + n % 3},
+                          [w = ekiden_test::witness(alive)]() -> coroutine<> { co_return; });
             if (n % 2 == 0) CHECK(l->post(1, [w = ekiden_test::witness(alive)] {}));
         }
         pool->stop();
@@ -336,4 +368,55 @@ TEST_CASE(
         CHECK(alive == 0);
         CHECK((l == nullptr || l->active() == 0));
     }
+}
+
+TEST_CASE("an async_turn() that is not awaited, or awaited late, adds its request when it is awaited") {
+    thread_pool pool(2);
+    const bank l(pool.get_executor());
+    {
+        const auto unused = async_turn(l, l.keys().write(1, 2));
+    }
+    CHECK(l.metrics().posted == 0);
+    sync_wait(pool.get_executor(), [&]() -> coroutine<> {
+        auto later = async_turn(l, l.keys().write(1, 2));
+        CHECK(l.active() == 0);
+        std::atomic<bool> has_run = false;
+        CHECK(l.post({1, 2}, [&] { has_run = true; }));
+        const auto turn = co_await later;
+        CHECK(has_run); // it was posted before the turn was awaited
+    });
+}
+
+TEST_CASE("a turn of a coroutine of another library is refused only inside of the lanes") {
+    // The awaiting coroutine has no environment of this library, so nothing is known of its turns.
+    struct foreign {
+        struct promise_type {
+            foreign get_return_object() noexcept { return {}; }
+            static std::suspend_never initial_suspend() noexcept { return {}; }
+            static std::suspend_never final_suspend() noexcept { return {}; }
+            static void return_void() noexcept {}
+            static void unhandled_exception() noexcept { std::terminate(); }
+        };
+    };
+    thread_pool pool(2);
+    const bank l(pool.get_executor());
+    event done;
+    std::error_code inside;
+    const auto wants = [](const bank& of, event& ended, std::error_code& code) -> foreign {
+        try {
+            const auto turn = co_await async_turn(of, of.keys().write(1, 2));
+            CHECK(turn.has_lanes());
+        } catch (const std::system_error& error) {
+            code = error.code();
+        }
+        ended.set();
+    };
+    wants(l, done, inside);
+    done.wait();
+    CHECK(!inside);
+    event done_too;
+    CHECK(l.post(1, [&] { wants(l, done_too, inside); }));
+    done_too.wait();
+    CHECK(inside == std::errc::resource_deadlock_would_occur);
+    until([&] { return is_settled(l); });
 }

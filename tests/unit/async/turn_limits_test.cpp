@@ -1,5 +1,4 @@
 // Turns in lanes with capacities, and with close(), wait_idle(), depth(), metrics(), pause() and stop().
-#include "../execution/held_worker.hpp"
 #include "run_coroutine.hpp"
 #include "turn_support.hpp"
 
@@ -23,7 +22,6 @@ using namespace ekiden;
 using namespace std::chrono_literals;
 using ekiden_test::bank;
 using ekiden_test::code_of;
-using ekiden_test::held_worker;
 using ekiden_test::holder;
 using ekiden_test::is_settled;
 using ekiden_test::until;
@@ -125,6 +123,22 @@ TEST_CASE("a turn counts once as posted, and once as run or dropped, in whicheve
             }
         }
     }
+}
+
+TEST_CASE("the delay of a turn is measured until the turn begins") {
+    loop_context inner;
+    const bank l(inner.get_executor(), {.delay_sampling = 1});
+    wanted_turn first(l, {1, 2});
+    std::this_thread::sleep_for(2ms);
+    inner.poll();
+    first.run();
+    CHECK(first.has_begun);
+    const auto now = l.metrics();
+    REQUIRE(now.delays.size() == 1);
+    CHECK((now.delays[0].key == 1 || now.delays[0].key == 2));
+    CHECK(now.delays[0].ns >= 1'000'000);
+    inner.restart();
+    inner.poll();
 }
 
 // ---- capacities

@@ -227,6 +227,7 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
             given.is_lost = is_lost;
             given.has_run.write(!is_lost);
         }
+        if (given.has_run.read()) note_delay(given);
         if (!given.has_run.read())
             given.drop();
         else if (given.is_turn)
@@ -238,6 +239,13 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
         throw;
     }
     end();
+}
+
+/// Records how long the request has waited, if this is measured.
+void lanes_state::note_delay(lane_request& given) noexcept {
+    if (given.when == 0) [[likely]]
+        return;
+    how_.note_delay(*this, *given.claim(0).where, (std::uint64_t{time() - given.when} << 10) + 1);
 }
 
 /// Returns whether a lane of the request has been closed.
@@ -252,10 +260,7 @@ bool lanes_state::is_closed(lane_request& given) noexcept {
 /// Calls the function inside the lanes of the claims from number `n` on.
 void lanes_state::run_within(lane_request& given, std::uint32_t n) {
     if (n == given.claims) {
-        const lane& first = *given.claim(0).where;
-        if (given.when != 0) [[unlikely]]
-            how_.note_delay(*this, first, (std::uint64_t{time() - given.when} << 10) + 1);
-        const trace::detail::interval turn(trace::kind::turn, "lanes", first.hash);
+        const trace::detail::interval turn(trace::kind::turn, "lanes", given.claim(0).where->hash);
         return static_cast<void>(given.run());
     }
     const lane_claim& c = given.claim(n);

@@ -228,6 +228,7 @@ private:
     static void grant(lane& here, lane_claim& given, ready_list& ready) noexcept;
     void run_request(lock& guard, lane_shard& s, lane_request& given, bool& has_drain);
     void run_within(lane_request& given, std::uint32_t n);
+    void note_delay(lane_request& given) noexcept;
     [[nodiscard]] static bool is_closed(lane_request& given) noexcept;
     static void end_dropped(lane_request& dropped) noexcept;
     void release_lanes(lane_request& ended, home_shard* home) noexcept;

@@ -15,6 +15,9 @@ namespace ekiden::inline EKIDEN_ABI {
 class lanes_state;
 class turn_record;
 struct lane_request;
+namespace detail {
+struct turn_access; // defined by the part async
+}
 
 namespace detail {
 struct turn_access; // see async/async_turn.hpp
