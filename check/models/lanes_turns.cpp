@@ -397,22 +397,23 @@ STRAND_MODEL(lanes_turn_waited_for,
     }
 }
 
-STRAND_MODEL(lanes_turn_marked, .about = "[LN4] a coroutine asks for its turns while the newest turn ends",
+STRAND_MODEL(lanes_turn_marked, .about = "[LN4] [LN6] two coroutines share a mark while its turn ends",
              .preemptions = 3) {
     one_place context;
     {
         const test_lanes l(one_place::executor{context}, one_shard);
         model_turn turn(l, l.keys().write(low));
-        turn_mark mark(turn.record);
+        turn_mark mark = turn_mark().with(turn.record);
         check::that(!mark.has_turn(nullptr), "it has not begun");
         turn.begin(context);
         check::that(mark.has_turn(nullptr), "it has begun");
+        turn_mark of_child(mark);
         sys::thread other([&] {
-            (void)mark.has_turn(nullptr);
-            const turn_mark rest = mark.without_ended();
-            mark = turn_mark();
+            (void)of_child.has_turn(nullptr);
+            of_child = turn_mark();
         });
         turn.end();
+        mark = turn_mark();
         other.join();
         expect_rest(l, context, 1);
     }

@@ -275,8 +275,7 @@ void coroutine_promise::drop_environment() noexcept { recycler::destroy(&own_env
 
 void coroutine_promise::mark_turn(turn_record& wanted) {
     environment& own = own_environment();
-    wanted.outer = own.turns.without_ended();
-    own.turns = turn_mark(wanted);
+    own.turns = own.turns.with(wanted);
 }
 
 void detail::refuse_to_move(const environment& from, const void* lanes) {

@@ -3,6 +3,7 @@
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/execution/detail/task_order.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
+#include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/mutant.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -73,26 +74,48 @@ void turn_record::drop_owner() noexcept { request_->end(); }
 
 // ---- turn_mark
 
-turn_mark::turn_mark(turn_record& newest) noexcept : newest_(&newest) {
-    if (!EKIDEN_MUTANT(turn_mark_is_no_owner)) newest.add_owner();
-}
+/// An element of the list of a mark. Each mark and each newer node that points to a node is an owner of it.
+struct turn_mark::node {
+    node(turn_record& marked, node* before) noexcept : turn(marked), next(before) {
+        if (!EKIDEN_MUTANT(turn_mark_is_no_owner)) turn.add_owner();
+    }
+
+    turn_record& turn;
+    node* const next;
+    sys::atomic<std::uint32_t> owners{1};
+};
 
 turn_mark::turn_mark(const turn_mark& other) noexcept : newest_(other.newest_) {
-    if (newest_ != nullptr) newest_->add_owner();
+    if (newest_ != nullptr) newest_->owners.fetch_add(1, sys::relaxed);
 }
 
-void turn_mark::forget() noexcept { newest_->drop_owner(); }
+void turn_mark::drop(node* newest) noexcept {
+    // [LN6] acq_rel. Release: publishes what was read through this mark. Acquire: the last owner frees the
+    // node after all other owners have read it.
+    while (newest != nullptr && newest->owners.fetch_sub(1, sys::acq_rel) == 1) {
+        node* const next = newest->next;
+        newest->turn.drop_owner();
+        recycler::destroy(newest);
+        newest = next;
+    }
+}
 
 bool turn_mark::has_turn(const void* all) const noexcept {
-    for (const turn_record* t = newest_; t != nullptr; t = t->outer.newest_)
-        if (t->has_lanes() && (all == nullptr || t->lanes() == all)) return true;
+    for (const node* n = newest_; n != nullptr; n = n->next)
+        if (n->turn.has_lanes() && (all == nullptr || n->turn.lanes() == all)) return true;
     return false;
 }
 
-turn_mark turn_mark::without_ended() const noexcept {
-    turn_record* newest = newest_;
-    while (newest != nullptr && !newest->has_lanes()) newest = newest->outer.newest_;
-    return newest != nullptr ? turn_mark(*newest) : turn_mark();
+turn_mark turn_mark::with(turn_record& wanted) const {
+    turn_mark result;
+    const auto push = [&result](turn_record& turn) {
+        result.newest_ = recycler::create<node>(turn, result.newest_);
+    };
+    // Turns that have ended are left out. So the list does not grow if a coroutine always has some turn.
+    for (const node* n = newest_; n != nullptr; n = n->next)
+        if (n->turn.has_lanes()) push(n->turn);
+    push(wanted);
+    return result;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -227,13 +227,15 @@ void lanes_state::run_request(lock& guard, lane_shard& s, lane_request& given, b
             given.is_lost = is_lost;
             given.has_run.write(!is_lost);
         }
-        if (given.has_run.read()) note_delay(given);
-        if (!given.has_run.read())
+        if (!given.has_run.read()) {
             given.drop();
-        else if (given.is_turn)
-            keeps_lanes = given.run() && !EKIDEN_MUTANT(lanes_end_a_turn_at_its_beginning);
-        else
-            run_within(given, 0);
+        } else {
+            note_delay(given);
+            if (given.is_turn)
+                keeps_lanes = given.run() && !EKIDEN_MUTANT(lanes_end_a_turn_at_its_beginning);
+            else
+                run_within(given, 0);
+        }
     } catch (...) {
         end();
         throw;

@@ -24,11 +24,11 @@ struct turn_access; // see async/async_turn.hpp
 }
 
 /// Says which turns a coroutine has. A coroutine passes its mark to the coroutines that it awaits. A mark
-/// keeps the memory of the turn, but not the lanes.
+/// keeps the memory of the turns, but not the lanes. A mark is a pointer to a list that is never changed, so
+/// that several coroutines can share the list.
 class turn_mark {
 public:
     turn_mark() noexcept = default;
-    explicit turn_mark(turn_record& newest) noexcept;
     turn_mark(const turn_mark& other) noexcept;
     turn_mark(turn_mark&& other) noexcept : newest_(std::exchange(other.newest_, nullptr)) {}
     turn_mark& operator=(turn_mark other) noexcept {
@@ -36,7 +36,7 @@ public:
         return *this;
     }
     ~turn_mark() {
-        if (newest_ != nullptr) forget();
+        if (newest_ != nullptr) drop(newest_);
     }
 
     /// Returns false if the coroutine has never had a turn.
@@ -44,13 +44,14 @@ public:
     /// Returns whether the coroutine has a turn in lanes of `all`. If `all` is null, returns whether the
     /// coroutine has a turn in any lanes.
     [[nodiscard]] bool has_turn(const void* all) const noexcept;
-    /// Returns this mark without the newest turns that have ended.
-    [[nodiscard]] turn_mark without_ended() const noexcept;
+    /// Returns a mark with the turn `wanted` and the turns of this mark that last. Throws std::bad_alloc.
+    [[nodiscard]] turn_mark with(turn_record& wanted) const;
 
 private:
-    void forget() noexcept;
+    struct node;
+    static void drop(node* newest) noexcept;
 
-    turn_record* newest_ = nullptr;
+    node* newest_ = nullptr;
 };
 
 /// The state of a turn. The record is a part of the request of the turn, and has several owners: the guard of
@@ -78,8 +79,6 @@ public:
     /// Returns whether the turn has begun and has not ended. Any owner may call this function.
     [[nodiscard]] bool has_lanes() const noexcept { return phase_.load(sys::relaxed) == phase::begun; }
     [[nodiscard]] const void* lanes() const noexcept { return &all_; }
-    /// The turns that the coroutine had before this turn.
-    turn_mark outer;
 
     // ---- called by the lanes
 
