@@ -25,7 +25,6 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-struct lane_shard;
 struct lane_request;
 
 /// A list that allocates no memory for up to four elements.
@@ -57,17 +56,26 @@ private:
 template <class Key>
 struct listed_key {
     const Key* key = nullptr;
-    std::uint64_t hash = 0;
+    std::uint64_t hash = 0; ///< undefined if `where` is not null
     lane_shard* shard = nullptr;
+    lane* where = nullptr;  ///< the lane of a handle, or null
     bool is_shared = false; ///< true if the request only reads
+
+    [[nodiscard]] bool has_key_of(const listed_key& other) const {
+        if (where != nullptr && other.where != nullptr) return where == other.where;
+        const bool may_be = where != nullptr || other.where != nullptr || hash == other.hash;
+        return may_be && *key == *other.key;
+    }
 };
 
 /// The place of a request in the lane of one of its keys. While a claim waits, it is an element of the lane's
 /// queue, like a task. A claim is never run. The lane *grants* the claim instead: the request then has the
 /// lane until it ends. A derived class adds the key.
 struct lane_claim : keyed_task {
-    lane_claim(std::uint64_t mixed, lane_request& of, lane_shard& in, bool reads) noexcept
-        : keyed_task(&answer, mixed), request(&of), shard(&in), is_shared(reads) {}
+    /// `known` is the lane of a handle, or null.
+    lane_claim(std::uint64_t mixed, lane* known, lane_request& of, lane_shard& in, bool reads) noexcept
+        : keyed_task(&answer, mixed, known != nullptr), request(&of), shard(&in), where(known),
+          is_shared(reads) {}
 
     /// Marks the request as canceled. Called under the lock of the shard, by the thread that has removed the
     /// claim from its queue. This thread calls abandon() later, without the lock. Returns whether the request
@@ -94,7 +102,7 @@ struct lane_claim : keyed_task {
 
     lane_request* const request;
     lane_shard* const shard;
-    lane* where = nullptr; ///< the lane; null or undefined until the claim was granted
+    lane* where; ///< the lane; without has_lane, null or undefined until the claim was granted
     const bool is_shared;
     bool is_granted = false;
     bool has_canceled = false; ///< true if cancel() has returned true
@@ -149,8 +157,18 @@ inline bool lane_claim::is_first() const noexcept { return &request->claim(0) ==
 template <class Key>
 struct lane_claim_of final : lane_claim {
     lane_claim_of(const listed_key<Key>& of, lane_request& by)
-        : lane_claim(of.hash, by, *of.shard, of.is_shared), key(*of.key) {}
-    Key key;
+        : lane_claim(of.hash, of.where, by, *of.shard, of.is_shared) {
+        if (has_lane == 0) std::construct_at(&key, *of.key);
+    }
+    ~lane_claim_of() {
+        if (has_lane == 0) std::destroy_at(&key);
+    }
+    lane_claim_of(const lane_claim_of&) = delete;
+    lane_claim_of& operator=(const lane_claim_of&) = delete;
+
+    union {
+        Key key; ///< exists if the lane is not known
+    };
 };
 
 /// A request whose function has the type `F`. The claims are in the same block of memory.

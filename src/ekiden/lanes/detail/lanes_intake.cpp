@@ -54,7 +54,7 @@ bool lanes_state::is_measured() const noexcept {
 /// Adds a task to its lane. Used if a capacity is set.
 bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     lock guard(s.lock);
-    lane* const found = how_.lane_of(s, *given);
+    lane* const found = lane_of(s, *given);
     if (found == nullptr) {
         const std::exception_ptr failure = std::exchange(s.left.failure, nullptr);
         guard.unlock();
@@ -151,6 +151,7 @@ void lanes_state::turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* 
 }
 
 void lanes_state::append(lane_shard& s, lane& here, keyed_task* given) noexcept {
+    if (std::exchange(here.is_resting, false)) --s.resting;
     here.tasks.push(given);
     ++here.waiting;
     const lane_claim* const claim = lane_claim::of(*given);
@@ -204,8 +205,15 @@ void lanes_state::sort_all(lane_shard& s) noexcept {
     }
 }
 
+/// Returns the lane of a task, like operations::lane_of().
+lane* lanes_state::lane_of(lane_shard& s, keyed_task& given) noexcept {
+    if (given.has_lane == 0) return how_.lane_of(s, given);
+    const lane_claim* const claim = lane_claim::of(given);
+    return claim != nullptr ? claim->where : static_cast<lane_task&>(given).where;
+}
+
 void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
-    lane* const here = how_.lane_of(s, given);
+    lane* const here = lane_of(s, given);
     if (here == nullptr || here->is_closed.load(sys::relaxed)) [[unlikely]] {
         const std::uint32_t lost = lane_claim::cancel(given) ? 1 : 0;
         s.dropped += lost;

@@ -63,7 +63,8 @@ struct alignas(sys::isolation) lane_shard final : task {
     bool is_stalled = false; // see sort()
     ready_list ready;
     lane_table table;
-    lane* unused = nullptr; // a list of lanes that are reused for new keys, linked by lane::chain
+    std::size_t resting = 0; // the number of lanes in the table that are unused and exist for their handles
+    lane* unused = nullptr;  // a list of lanes that are reused for new keys, linked by lane::chain
     std::uint32_t unused_count = 0;
     std::uint64_t posted = 0;
     std::uint64_t run = 0;
@@ -93,6 +94,11 @@ public:
     bool enqueue(lane_request& given, task_order order);
     /// Throws std::invalid_argument, because a list of keys belongs to other lanes.
     [[noreturn]] static void refuse_keys_of_others(const char* where);
+
+    /// Adds a handle to a lane that is in the table. The caller must own the lock.
+    void add_lane_handle(lane_shard& s, lane& of) noexcept;
+    /// Removes a handle of a lane. Erases the lane if this was the last handle and the lane is idle.
+    void drop_lane_handle(const known_lane& of) noexcept;
 
     /// If the lane of the task is idle, runs the task and returns true. Throws whatever the task throws. If
     /// the lane is not idle, returns false. In this case, the task still belongs to the caller. The caller
@@ -137,8 +143,8 @@ protected:
     struct operations {
         /// Gives a task to the inner executor, like accept() of an executor.
         bool (*schedule)(lanes_state&, task*, task_order);
-        /// Returns the lane of the task's key. Adds a lane if the key has none. If the lane cannot be added,
-        /// returns null and sets leftovers::failure.
+        /// Returns the lane of the task's key. The task must have a key. Adds a lane if the key has none. If
+        /// the lane cannot be added, returns null and sets leftovers::failure.
         lane* (*lane_of)(lane_shard&, keyed_task&) noexcept;
         /// Destroys a lane and its key.
         void (*end_lane)(lane&) noexcept;
@@ -203,6 +209,7 @@ private:
     void turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* given) noexcept;
     void append(lane_shard& s, lane& here, keyed_task* given) noexcept;
     [[nodiscard]] bool sort(lane_shard& s) noexcept;
+    [[nodiscard]] lane* lane_of(lane_shard& s, keyed_task& given) noexcept;
     void give_to_lane(lane_shard& s, keyed_task& given) noexcept;
     [[nodiscard]] bool offer(lane_shard& s, task_order order, const task* given);
     [[nodiscard]] bool give_drain(lane_shard& s, task_order order, const task* given);
