@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI::recycler {
 namespace {
 
 bool is_half_free(std::uint64_t freed, unsigned size_class) noexcept {
-    return 2 * std::popcount(freed & ~slab::detached) >= std::popcount(node_bits(size_class));
+    return 2 * std::popcount(freed & ~slab::detached) >= node_count(size_class);
 }
 
 } // namespace
