@@ -78,6 +78,7 @@ struct lanes_state::batch {
 /// Runs lanes until the inner executor has accepted the drain again, or no drain is needed.
 void lanes_state::run_ready(lane_shard& s) {
     lock guard(s.lock);
+    if (stays_away(guard, s)) return drop_handle();
     for (bool is_kept = false;; is_kept = true, guard.lock()) {
         bool has_drain = true;
         try {
@@ -92,12 +93,32 @@ void lanes_state::run_ready(lane_shard& s) {
     }
 }
 
+/// If other threads run lanes of the shard, a drain leaves the shard to them, and is queued again. So each
+/// thread usually stays with one shard, and tasks and lanes stay in its cache. But a function of these
+/// threads may block. So the drain stays away only once for each of their batches. Returns true if the thread
+/// has left the shard, and has released the lock.
+bool lanes_state::stays_away(lock& guard, lane_shard& s) noexcept {
+    if (s.threads == 0 || (std::exchange(s.is_avoided, true) && !EKIDEN_MUTANT(lanes_stay_away)))
+        return false;
+    const bool rests = s.ready.empty() && s.inbox.try_rest();
+    unlock(guard, s);
+    if (rests || passes_on(s, task_order::last)) return true;
+    guard.lock();
+    return false;
+}
+
 /// Runs ready lanes until the batch is full, no lane is ready, or the inner context is paused or stopped. If
 /// `is_kept` is true, the inner executor has not accepted the drain. Then at least one task is run.
 void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_kept) {
     batch_limit limit(s.tasks_are_long);
     simulated_thread* const simulation = simulation_here();
     const serial_scope inside(this);
+    struct visit {
+        lane_shard& here;
+        ~visit() { --here.threads; }
+    } const counted{s};
+    ++s.threads;
+    s.is_avoided = false;
     (void)sort(s); // even if a lane is ready, because other keys must not wait behind its tasks
     for (bool goes_on = true; goes_on;) {
         while (s.ready.empty() && !sort(s) && !s.is_stalled) {

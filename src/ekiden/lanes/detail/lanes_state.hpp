@@ -60,7 +60,9 @@ struct alignas(sys::isolation) lane_shard final : task {
 
     alignas(sys::isolation) lane_lock lock; // guards all members below
     bool tasks_are_long = true;
-    bool is_stalled = false; // see sort()
+    bool is_stalled = false;   // see sort()
+    bool is_avoided = false;   // see stays_away()
+    std::uint32_t threads = 0; // the number of drains that run lanes
     ready_list ready;
     lane_table table;
     std::size_t resting = 0; // the number of lanes in the table that are unused and exist for their handles
@@ -234,6 +236,7 @@ private:
 
     static const char* answer_drain(task* drain, task_request request);
     void run_ready(lane_shard& s);
+    [[nodiscard]] bool stays_away(lock& guard, lane_shard& s) noexcept;
     void run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_kept);
     void choose_first(lane_shard& s, simulated_thread& simulation) noexcept;
     [[nodiscard]] bool run_taken(lock& guard, lane_shard& s, lane& here, batch& taken, batch_limit& limit,
