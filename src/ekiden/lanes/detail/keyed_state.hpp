@@ -64,8 +64,11 @@ public:
         }
         refuse_in_child(where);
         refuse_empty<std::decay_t<F>>(f, where);
-        std::sort(keys.begin(), keys.end(),
-                  [](const auto& a, const auto& b) { return std::less<>()(a.shard, b.shard); });
+        const auto is_before = [](const auto& a, const auto& b) { return std::less<>()(a.shard, b.shard); };
+        if (count > 2)
+            std::sort(keys.begin(), keys.end(), is_before);
+        else if (count == 2 && is_before(keys.back(), first))
+            std::swap(keys.back(), *keys.begin());
         using request = lane_request_of<Key, std::decay_t<F>>;
         return enqueue(request::make({keys.begin(), count}, std::forward<F>(f)), order);
     }

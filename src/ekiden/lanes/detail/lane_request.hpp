@@ -113,12 +113,17 @@ private:
 
 /// A function with several keys. A request is *ready* when all its claims were granted.
 struct lane_request : runnable {
-    explicit lane_request(std::uint32_t count) noexcept : runnable(true), claims(count), pending(count) {}
+    lane_request(std::uint32_t count, std::size_t offset, std::size_t size) noexcept
+        : runnable(true), claims(count), pending(count), claim_offset(static_cast<std::uint32_t>(offset)),
+          claim_size(static_cast<std::uint32_t>(size)) {}
     lane_request(const lane_request&) = delete;
     lane_request& operator=(const lane_request&) = delete;
 
     /// Returns claim number `n`. The claims are sorted by the addresses of their shards.
-    [[nodiscard]] virtual lane_claim& claim(std::uint32_t n) noexcept = 0;
+    [[nodiscard]] lane_claim& claim(std::uint32_t n) noexcept {
+        auto* const at = reinterpret_cast<std::byte*>(this) + claim_offset + std::size_t{n} * claim_size;
+        return *std::launder(reinterpret_cast<lane_claim*>(at));
+    }
     /// Calls the function, and destroys it.
     virtual void run() = 0;
     /// Destroys the function. Has no effect if it has been destroyed already.
@@ -141,6 +146,9 @@ struct lane_request : runnable {
     /// True if the function must not be called. Only a thread that has removed a claim or the request from a
     /// queue sets this member, and it must then abandon the claim, or end the request.
     sys::atomic<bool> is_canceled{false};
+    // The places of the claims behind the request.
+    const std::uint32_t claim_offset;
+    const std::uint32_t claim_size;
 
 protected:
     ~lane_request() = default;
@@ -189,7 +197,6 @@ public:
         }
     }
 
-    [[nodiscard]] lane_claim& claim(std::uint32_t n) noexcept override { return *std::launder(place(n)); }
     void run() override {
         struct at_end {
             std::optional<F>& f;
@@ -210,7 +217,8 @@ private:
 
     template <class G>
     lane_request_of(std::span<const listed_key<Key>> keys, G&& f)
-        : lane_request(static_cast<std::uint32_t>(keys.size())), f_(std::in_place, std::forward<G>(f)) {
+        : lane_request(static_cast<std::uint32_t>(keys.size()), offset(), sizeof(claim_type)),
+          f_(std::in_place, std::forward<G>(f)) {
         std::uint32_t made = 0;
         try {
             for (; made != claims; ++made)
