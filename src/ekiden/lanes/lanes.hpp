@@ -140,6 +140,7 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "post", task_order::usual);
     }
+    /// Runs `f()` like the function above, in the lane of a handle.
     template <class F>
     [[nodiscard]] bool post(const lane_type& handle, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -172,6 +173,7 @@ public:
     [[nodiscard]] bool post(std::initializer_list<Key> written, F&& f) const {
         return post(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
+    /// Runs `f()` like the function above. `f` writes the keys of all handles.
     template <class F, std::size_t N>
     [[nodiscard]] bool post(const lane_reference (&written)[N], F&& f) const {
         return post(keys().write_each(written), std::forward<F>(f));
@@ -183,6 +185,7 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
     }
+    /// Runs `f()` like the function above, in the lane of a handle.
     template <class F>
     [[nodiscard]] bool defer(const lane_type& handle, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -199,6 +202,7 @@ public:
     [[nodiscard]] bool defer(std::initializer_list<Key> written, F&& f) const {
         return defer(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
+    /// Runs `f()` like the function above. `f` writes the keys of all handles.
     template <class F, std::size_t N>
     [[nodiscard]] bool defer(const lane_reference (&written)[N], F&& f) const {
         return defer(keys().write_each(written), std::forward<F>(f));
@@ -213,6 +217,7 @@ public:
     void dispatch(const Key& key, F&& f) const {
         dispatch_to(key, std::forward<F>(f));
     }
+    /// Calls or posts `f` like the function above, in the lane of a handle.
     template <class F>
     void dispatch(const lane_type& handle, F&& f) const {
         dispatch_to(known(handle, "dispatch"), std::forward<F>(f));
@@ -233,6 +238,7 @@ public:
     void dispatch(std::initializer_list<Key> written, F&& f) const {
         dispatch(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
+    /// Calls or posts `f` like the function above. `f` writes the keys of all handles.
     template <class F, std::size_t N>
     void dispatch(const lane_reference (&written)[N], F&& f) const {
         dispatch(keys().write_each(written), std::forward<F>(f));
@@ -242,6 +248,7 @@ public:
     [[nodiscard]] bool running_in_this_thread(const Key& key) const {
         return state_->is_inside(key, false) || state_->is_inside(key, true);
     }
+    /// Returns whether the caller is inside a function of the lane of a handle.
     [[nodiscard]] bool running_in_this_thread(const lane_type& handle) const {
         const known_lane of = known(handle, "running_in_this_thread");
         return state_->is_inside(of, false) || state_->is_inside(of, true);
@@ -250,6 +257,7 @@ public:
     /// Returns how many functions wait in the lane of `key`. If the lanes have no capacity, functions that a
     /// thread has dequeued still count until the batch of this thread ends.
     [[nodiscard]] std::size_t depth(const Key& key) const { return state_->depth(key); }
+    /// Returns how many functions wait in the lane of a handle.
     [[nodiscard]] std::size_t depth(const lane_type& handle) const {
         return state_->depth(known(handle, "depth"));
     }
@@ -269,6 +277,7 @@ public:
     /// lane while it waits for its other keys. Such a request is abandoned, but it does not count in the
     /// result, and the lane is closed until the request would have started.
     std::size_t close(const Key& key) const { return state_->close(key); }
+    /// Abandons functions like the function above, in the lane of a handle.
     std::size_t close(const lane_type& handle) const { return state_->close(known(handle, "close")); }
 
     /// Waits until the lane of `key` has no function to run. Functions that are posted meanwhile prolong the
@@ -278,6 +287,7 @@ public:
     /// wait_idle(). A function of another lane must not call wait_idle() if a request with several keys may
     /// wait for both lanes, because the request would wait for the end of this function.
     void wait_idle(const Key& key) const { (void)state_->wait_idle(key, wait_limit()); }
+    /// Waits like the function above, for the lane of a handle.
     void wait_idle(const lane_type& handle) const { (void)wait_idle(handle, wait_limit()); }
     /// Waits like wait_idle(key), but gives up when a stop is requested. Returns whether the lane was idle.
     /// Like every wait with a limit, this wait runs no other tasks. If the stop request ends the wait, the
@@ -285,6 +295,7 @@ public:
     [[nodiscard]] bool wait_idle(const Key& key, std::stop_token stop) const {
         return state_->wait_idle(key, wait_limit(std::move(stop)));
     }
+    /// Waits like the function above, for the lane of a handle.
     [[nodiscard]] bool wait_idle(const lane_type& handle, std::stop_token stop) const {
         return wait_idle(handle, wait_limit(std::move(stop)));
     }
@@ -292,6 +303,7 @@ public:
     [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) const {
         return state_->wait_idle(key, limit);
     }
+    /// Waits like the function above, for the lane of a handle.
     [[nodiscard]] bool wait_idle(const lane_type& handle, const wait_limit& limit) const {
         return state_->wait_idle(known(handle, "wait_idle"), limit);
     }
@@ -301,6 +313,7 @@ public:
                                      const std::chrono::duration<Rep, Period>& duration) const {
         return state_->wait_idle(key, wait_limit::after(duration));
     }
+    /// Waits like the function above, for the lane of a handle.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_idle_for(const lane_type& handle,
                                      const std::chrono::duration<Rep, Period>& duration) const {
@@ -313,6 +326,7 @@ public:
                                        const std::chrono::time_point<Clock, Duration>& deadline) const {
         return state_->wait_idle(key, wait_limit::until(deadline));
     }
+    /// Waits like the function above, for the lane of a handle.
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_idle_until(const lane_type& handle,
                                        const std::chrono::time_point<Clock, Duration>& deadline) const {
@@ -422,6 +436,7 @@ public:
         (add(more, false), ...);
         return std::move(*this);
     }
+    /// Adds the keys of handles as keys that the request writes.
     template <std::same_as<lane_type>... More>
     [[nodiscard]] key_list&& write(const lane_type& first, const More&... more) && {
         add(first, false);
@@ -435,6 +450,7 @@ public:
         (add(more, true), ...);
         return std::move(*this);
     }
+    /// Adds the keys of handles as keys that the request only reads.
     template <std::same_as<lane_type>... More>
     [[nodiscard]] key_list&& read(const lane_type& first, const More&... more) && {
         add(first, true);
@@ -446,6 +462,7 @@ public:
         for (const Key& key : all) add(key, false);
         return std::move(*this);
     }
+    /// Adds the keys of a range of handles as keys that the request writes.
     template <std::convertible_to<std::span<const lane_type>> Handles>
     [[nodiscard]] key_list&& write_all(const Handles& all) && {
         for (const lane_type& handle : std::span<const lane_type>(all)) add(handle, false);
@@ -456,6 +473,7 @@ public:
         for (const Key& key : all) add(key, true);
         return std::move(*this);
     }
+    /// Adds the keys of a range of handles as keys that the request only reads.
     template <std::convertible_to<std::span<const lane_type>> Handles>
     [[nodiscard]] key_list&& read_all(const Handles& all) && {
         for (const lane_type& handle : std::span<const lane_type>(all)) add(handle, true);
