@@ -176,7 +176,7 @@ public:
     /// Runs `f()` like the function above. `f` writes the keys of all handles.
     template <class F, std::size_t N>
     [[nodiscard]] bool post(const lane_reference (&written)[N], F&& f) const {
-        return post(keys().write_each(written), std::forward<F>(f));
+        return post(keys().add_all(written, false), std::forward<F>(f));
     }
     /// Runs `f()` like post(), as a continuation of the calling function. No other thread is woken for `f`
     /// before the calling function returns.
@@ -205,7 +205,7 @@ public:
     /// Runs `f()` like the function above. `f` writes the keys of all handles.
     template <class F, std::size_t N>
     [[nodiscard]] bool defer(const lane_reference (&written)[N], F&& f) const {
-        return defer(keys().write_each(written), std::forward<F>(f));
+        return defer(keys().add_all(written, false), std::forward<F>(f));
     }
     /// Calls `f()` at once if the caller is inside a function of the lane. Also calls `f()` at once if the
     /// lane is idle and the caller is a thread of the inner context. If the inner executor cannot tell which
@@ -241,7 +241,7 @@ public:
     /// Calls or posts `f` like the function above. `f` writes the keys of all handles.
     template <class F, std::size_t N>
     void dispatch(const lane_reference (&written)[N], F&& f) const {
-        dispatch(keys().write_each(written), std::forward<F>(f));
+        dispatch(keys().add_all(written, false), std::forward<F>(f));
     }
 
     /// Returns whether the caller is inside a function of the lane. The function may only read the key.
@@ -432,62 +432,52 @@ public:
     /// Adds keys that the request writes. While the request runs, no other request with these keys runs.
     template <std::same_as<Key>... More>
     [[nodiscard]] key_list&& write(const Key& first, const More&... more) && {
-        add(first, false);
-        (add(more, false), ...);
+        (add(first, false), ..., add(more, false));
         return std::move(*this);
     }
     /// Adds the keys of handles as keys that the request writes.
     template <std::same_as<lane_type>... More>
     [[nodiscard]] key_list&& write(const lane_type& first, const More&... more) && {
-        add(first, false);
-        (add(more, false), ...);
+        (add(first, false), ..., add(more, false));
         return std::move(*this);
     }
     /// Adds keys that the request only reads.
     template <std::same_as<Key>... More>
     [[nodiscard]] key_list&& read(const Key& first, const More&... more) && {
-        add(first, true);
-        (add(more, true), ...);
+        (add(first, true), ..., add(more, true));
         return std::move(*this);
     }
     /// Adds the keys of handles as keys that the request only reads.
     template <std::same_as<lane_type>... More>
     [[nodiscard]] key_list&& read(const lane_type& first, const More&... more) && {
-        add(first, true);
-        (add(more, true), ...);
+        (add(first, true), ..., add(more, true));
         return std::move(*this);
     }
     /// Adds all keys of a range, such as a std::vector, as keys that the request writes.
-    [[nodiscard]] key_list&& write_all(std::span<const Key> all) && {
-        for (const Key& key : all) add(key, false);
-        return std::move(*this);
-    }
+    [[nodiscard]] key_list&& write_all(std::span<const Key> all) && { return add_all(all, false); }
     /// Adds the keys of a range of handles as keys that the request writes.
     template <std::convertible_to<std::span<const lane_type>> Handles>
     [[nodiscard]] key_list&& write_all(const Handles& all) && {
-        for (const lane_type& handle : std::span<const lane_type>(all)) add(handle, false);
-        return std::move(*this);
+        return add_all(std::span<const lane_type>(all), false);
     }
     /// Adds all keys of a range as keys that the request only reads.
-    [[nodiscard]] key_list&& read_all(std::span<const Key> all) && {
-        for (const Key& key : all) add(key, true);
-        return std::move(*this);
-    }
+    [[nodiscard]] key_list&& read_all(std::span<const Key> all) && { return add_all(all, true); }
     /// Adds the keys of a range of handles as keys that the request only reads.
     template <std::convertible_to<std::span<const lane_type>> Handles>
     [[nodiscard]] key_list&& read_all(const Handles& all) && {
-        for (const lane_type& handle : std::span<const lane_type>(all)) add(handle, true);
-        return std::move(*this);
+        return add_all(std::span<const lane_type>(all), true);
     }
 
 private:
     friend class lanes;
     explicit key_list(state& of) noexcept : state_(of) {}
 
-    [[nodiscard]] key_list&& write_each(std::span<const lane_reference> all) && {
-        for (const lane_reference& handle : all) add(*handle.to, false);
+    template <class All>
+    [[nodiscard]] key_list&& add_all(const All& all, bool is_shared) {
+        for (const auto& each : all) add(each, is_shared);
         return std::move(*this);
     }
+    void add(const lane_reference& handle, bool is_shared) { add(*handle.to, is_shared); }
     void add(const Key& key, bool is_shared) {
         const std::uint64_t hash = state_.hash(key);
         add({&key, hash, &state_.shard_of(hash), nullptr, is_shared});
