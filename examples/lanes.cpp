@@ -61,6 +61,22 @@ std::string newest_of_a_session(ekiden::thread_pool& pool) {
     return seen;
 }
 
+/// A program that often posts to the same lanes keeps handles of these lanes.
+long sum_by_handle(ekiden::thread_pool& pool) {
+    const ekiden::lanes<std::string> bank(pool.get_executor());
+    long ada_has = 100;
+    long bob_has = 100;
+    const auto ada = bank.lane("ada");
+    const auto bob = bank.lane("bob");
+    (void)bank.post(ada, [&] { ada_has += 50; });
+    (void)bank.post({ada, bob}, [&] {
+        bob_has += ada_has;
+        ada_has = 0;
+    });
+    bank.wait_idle(bob);
+    return bob_has;
+}
+
 /// The executor of a lane can be used like any other executor.
 int answer(ekiden::thread_pool& pool) {
     const ekiden::lanes<int> lanes(pool.get_executor());
@@ -75,8 +91,9 @@ int main() {
     ekiden::thread_pool pool;
     const int wrong = serve(pool);
     const std::string seen = newest_of_a_session(pool);
+    const long sum = sum_by_handle(pool);
     const int result = answer(pool);
     std::cout << wrong << " requests out of order; of the alphabet the session has seen " << seen
-              << "; the seventh lane answers " << result << '\n';
-    return wrong == 0 && seen == "yz" && result == 42 ? 0 : 1;
+              << "; Bob has " << sum << "; the seventh lane answers " << result << '\n';
+    return wrong == 0 && seen == "yz" && sum == 250 && result == 42 ? 0 : 1;
 }

@@ -71,6 +71,27 @@ STRAND_MODEL(lanes_two_runners, .about = "two threads run the lanes of a shard",
                 "each ran once, those of a key in order");
 }
 
+STRAND_MODEL(lanes_function_waits_for_another_lane,
+             .about = "a function waits for a function of another lane, which another thread runs",
+             .preemptions = 2) {
+    one_place context;
+    account first;
+    account second;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        (void)l.post(1, [&, note = first.note(0)] {
+            note();
+            while (second.gone.load(sys::acquire) == 0) sys::yield();
+        });
+        (void)l.post(2, second.note(0));
+        sys::thread runner([&] { second.run_until(context, 1); });
+        first.run_until(context, 1);
+        second.run_until(context, 1);
+        runner.join();
+    }
+    check::that(first.ran.size() == 1 && second.ran.size() == 1, "each ran once");
+}
+
 STRAND_MODEL(lanes_close_against_post, .about = "a lane is closed while it runs, and posted to",
              .preemptions = 2) {
     one_place context;

@@ -164,8 +164,12 @@ EXECUTION = [
     Target("lanes", "idle", "Bytes for each key without work in lanes (less than 0.5 means none)", "bytes_per_key", limit=0.5),
     _at_most("lanes", ("Zipf, 10,000 keys, 4 producers", "Zipf, 10,000 keys, 1 producer"), "Tasks of lanes, compared with a "
              "queue and a mutex for each key", "mutex-per-key", 1.0, "ns_per_task"),
+    _at_most("lanes", ("Zipf, 10,000 keys, 4 producers", "Zipf, 10,000 keys, 1 producer"), "Tasks of lanes by handle, compared "
+             "with a queue and a mutex for each key", "mutex-per-key", 1.0, "ns_per_task", "ekiden-handles"),
     Target("several-keys", "two keys", "Requests with two keys, compared with requests with one key", "ns_per_request",
            peer="ekiden", most=2.5, peer_variant="one key"),
+    Target("several-keys", "two keys", "Requests with two keys by handle, compared with requests with one key by handle",
+           "ns_per_request", "ekiden-handles", peer="ekiden-handles", most=2.5, peer_variant="one key"),
     Target("several-keys", "two keys", "Requests with two keys, compared with tasks of libgomp with depend", "ns_per_request",
            peer="openmp-libgomp", times=3),
     Target("several-keys", "two keys", "Requests with two keys, compared with tasks of libomp with depend", "ns_per_request",

@@ -3,6 +3,7 @@
 /// Part: lanes. Used by: programs. Includes every public header of this part.
 #pragma once
 
+#include <ekiden/lanes/lane_executor.hpp>
 #include <ekiden/lanes/lane_turn.hpp>
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/lanes/lanes_options.hpp>

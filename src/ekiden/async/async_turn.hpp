@@ -38,6 +38,11 @@ struct turn_access {
     [[nodiscard]] static turn_record& record(const lane_turn& of) noexcept { return *of.record_; }
 };
 
+/// Satisfied by a type that a list of keys accepts as one key.
+template <class Which, class Lanes>
+concept key_or_handle = std::convertible_to<const Which&, typename Lanes::key_type>
+                        || std::same_as<Which, typename Lanes::lane_type>;
+
 /// Throws std::system_error(resource_deadlock_would_occur) if the caller runs in the lanes of the turn. If
 /// `from` is not null, also throws this exception if the coroutine has a turn in these lanes, or if its
 /// executor belongs to one of these lanes.
@@ -136,8 +141,8 @@ auto spawn_with(lane_turn turn, const Executor& where, F&& f, Token&& token, spa
 /// list of keys in braces, because g++ 12 does not compile such lists in awaited expressions. The turn is a
 /// request like a posted function. While the turn lasts, the coroutine may await other operations, and no
 /// request that conflicts with the turn runs. No thread waits meanwhile. The request is added to the lanes
-/// when the turn is awaited. If the lanes have a capacity and the policy `block`, the request may exceed the
-/// capacity, because the coroutine waits in its lanes.
+/// when the turn is awaited, and a handle in the list must exist until then. If the lanes have a capacity and
+/// the policy `block`, the request may exceed the capacity, because the coroutine waits in its lanes.
 ///
 /// If a stop of the coroutine is requested before the turn begins, the request is withdrawn, and async_turn()
 /// throws operation_canceled. Later requests do not wait for a withdrawn request. In lanes without a
@@ -163,9 +168,9 @@ template <class Key, class Executor, class Hash>
     return detail::lock_awaiter<detail::turn_operation<false>>(
         detail::turn_access::make(in, std::move(keys), "async_turn"));
 }
-/// Waits like the function above. The turn writes one key.
-template <class Key, class Executor, class Hash>
-[[nodiscard]] auto async_turn(const lanes<Key, Executor, Hash>& in, const std::type_identity_t<Key>& key) {
+/// Waits like the function above. The turn writes one key, which may be given as a handle of its lane.
+template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which>
+[[nodiscard]] auto async_turn(const lanes<Key, Executor, Hash>& in, const Which& key) {
     return async_turn(in, in.keys().write(key));
 }
 
@@ -179,8 +184,8 @@ template <class Key, class Executor, class Hash>
         limit, detail::turn_access::make(in, std::move(keys), "async_turn"));
 }
 /// Waits like the function above. The turn writes one key.
-template <class Key, class Executor, class Hash>
-[[nodiscard]] auto async_turn(const lanes<Key, Executor, Hash>& in, const std::type_identity_t<Key>& key,
+template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which>
+[[nodiscard]] auto async_turn(const lanes<Key, Executor, Hash>& in, const Which& key,
                               const wait_limit& limit) {
     return async_turn(in, in.keys().write(key), limit);
 }
@@ -191,8 +196,8 @@ template <class Key, class Executor, class Hash>
                                   const wait_duration& duration) {
     return async_turn(in, std::move(keys), duration);
 }
-template <class Key, class Executor, class Hash>
-[[nodiscard]] auto async_turn_for(const lanes<Key, Executor, Hash>& in, const std::type_identity_t<Key>& key,
+template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which>
+[[nodiscard]] auto async_turn_for(const lanes<Key, Executor, Hash>& in, const Which& key,
                                   const wait_duration& duration) {
     return async_turn(in, key, duration);
 }
@@ -204,9 +209,9 @@ template <class Key, class Executor, class Hash>
                                     const wait_deadline& time) {
     return async_turn(in, std::move(keys), time);
 }
-template <class Key, class Executor, class Hash>
-[[nodiscard]] auto async_turn_until(const lanes<Key, Executor, Hash>& in,
-                                    const std::type_identity_t<Key>& key, const wait_deadline& time) {
+template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which>
+[[nodiscard]] auto async_turn_until(const lanes<Key, Executor, Hash>& in, const Which& key,
+                                    const wait_deadline& time) {
     return async_turn(in, key, time);
 }
 
@@ -239,10 +244,11 @@ auto spawn_in_turn(const lanes<Key, Executor, Hash>& in,
     return spawn_in_turn(in, in.keys().write_all({written.begin(), written.size()}), std::forward<F>(f),
                          std::forward<Token>(token), std::move(chosen));
 }
-/// Starts a coroutine like the function above, with one key.
-template <class Key, class Executor, class Hash, class F, class Token = detached_t>
-auto spawn_in_turn(const lanes<Key, Executor, Hash>& in, const std::type_identity_t<Key>& key, F&& f,
-                   Token&& token = Token(), spawn_options chosen = spawn_options()) {
+/// Starts a coroutine like the function above, with one key or the handle of a lane.
+template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which,
+          class F, class Token = detached_t>
+auto spawn_in_turn(const lanes<Key, Executor, Hash>& in, const Which& key, F&& f, Token&& token = Token(),
+                   spawn_options chosen = spawn_options()) {
     return spawn_in_turn(in, in.keys().write(key), std::forward<F>(f), std::forward<Token>(token),
                          std::move(chosen));
 }

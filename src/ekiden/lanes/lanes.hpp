@@ -94,6 +94,8 @@ class lanes {
     static_assert(ekiden::executor<Executor>,
                   "ekiden: lanes: the second argument is an executor; a hash is the third");
 
+    struct lane_reference;
+
 public:
     using key_type = Key;
     using inner_executor_type = Executor;
@@ -116,11 +118,19 @@ public:
 
     /// Returns the executor on which the functions run.
     [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
+    class lane_type;
+    /// Returns a handle of the lane of `key`. Each function with a parameter `key` also accepts a handle. A
+    /// post by a handle does not search for the lane, so it is faster than a post by a key. While handles of
+    /// a lane exist, the lane needs memory, even if it is idle. Throws std::bad_alloc, and whatever the copy
+    /// constructor of the key throws.
+    [[nodiscard]] lane_type lane(const Key& key) const;
 
     class executor_type;
     /// Returns an executor that runs functions in the lane of `key`. The executor stays usable after the
     /// lanes have been destroyed. Throws whatever the copy constructor of the key throws.
     [[nodiscard]] executor_type get_executor(const Key& key) const;
+    /// Returns an executor for the key of the handle. The executor does not use the handle.
+    [[nodiscard]] executor_type get_executor(const lane_type& handle) const;
 
     /// Runs `f()` later in the lane of `key`. Returns true if the lane has accepted `f`. Returns false if
     /// there is no room, if the lane is being closed, or if the inner context accepts no more tasks. If
@@ -132,6 +142,12 @@ public:
     [[nodiscard]] bool post(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "post", task_order::usual);
+    }
+    /// Runs `f()` like the function above, in the lane of a handle.
+    template <class F>
+    [[nodiscard]] bool post(const lane_type& handle, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        return state_->give(known(handle, "post"), std::forward<F>(f), "post", task_order::usual);
     }
     /// Runs `f()` later, in the lanes of all `keys` together. A key that occurs twice counts once. If a key
     /// is added both for reading and for writing, `f` writes the key. Without a key, `f` is posted to the
@@ -149,6 +165,7 @@ public:
     ///     lanes_options::capacity as it has keys.
     ///   * close() of one key abandons the request if its function has not begun. The request keeps its
     ///     places in the other lanes until it would have started.
+    ///   * Handles in the list must exist until post() returns.
     template <class F>
     [[nodiscard]] bool post(key_list&& keys, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -159,12 +176,23 @@ public:
     [[nodiscard]] bool post(std::initializer_list<Key> written, F&& f) const {
         return post(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
+    /// Runs `f()` like the function above. `f` writes the keys of all handles.
+    template <class F, std::size_t N>
+    [[nodiscard]] bool post(const lane_reference (&written)[N], F&& f) const {
+        return post(keys().add_all(written, false), std::forward<F>(f));
+    }
     /// Runs `f()` like post(), as a continuation of the calling function. No other thread is woken for `f`
     /// before the calling function returns.
     template <class F>
     [[nodiscard]] bool defer(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
+    }
+    /// Runs `f()` like the function above, in the lane of a handle.
+    template <class F>
+    [[nodiscard]] bool defer(const lane_type& handle, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        return state_->give(known(handle, "defer"), std::forward<F>(f), "defer", task_order::deferred);
     }
     /// Runs `f()` like post() with several keys, as a continuation of the calling function.
     template <class F>
@@ -177,6 +205,11 @@ public:
     [[nodiscard]] bool defer(std::initializer_list<Key> written, F&& f) const {
         return defer(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
+    /// Runs `f()` like the function above. `f` writes the keys of all handles.
+    template <class F, std::size_t N>
+    [[nodiscard]] bool defer(const lane_reference (&written)[N], F&& f) const {
+        return defer(keys().add_all(written, false), std::forward<F>(f));
+    }
     /// Calls `f()` at once if the caller is inside a function of the lane. Also calls `f()` at once if the
     /// lane is idle and the caller is a thread of the inner context. If the inner executor cannot tell which
     /// threads belong to its context (see calls_in_place), no caller counts as a thread of the inner context.
@@ -185,11 +218,12 @@ public:
     /// inside the lane.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
-        detail::expect_callable_without_arguments<F>();
-        if (state_->is_inside(key, false))
-            call_here(std::forward<F>(f));
-        else
-            state_->dispatch(key, std::forward<F>(f));
+        dispatch_to(key, std::forward<F>(f));
+    }
+    /// Calls or posts `f` like the function above, in the lane of a handle.
+    template <class F>
+    void dispatch(const lane_type& handle, F&& f) const {
+        dispatch_to(known(handle, "dispatch"), std::forward<F>(f));
     }
     /// Calls `f()` at once if the caller is inside the lanes of all `keys`. If `f` only reads a key, it is
     /// enough that the caller also reads this key. In all other cases, and without a key, posts `f` like
@@ -207,15 +241,29 @@ public:
     void dispatch(std::initializer_list<Key> written, F&& f) const {
         dispatch(keys().write_all({written.begin(), written.size()}), std::forward<F>(f));
     }
+    /// Calls or posts `f` like the function above. `f` writes the keys of all handles.
+    template <class F, std::size_t N>
+    void dispatch(const lane_reference (&written)[N], F&& f) const {
+        dispatch(keys().add_all(written, false), std::forward<F>(f));
+    }
 
     /// Returns whether the caller is inside a function of the lane. The function may only read the key.
     [[nodiscard]] bool running_in_this_thread(const Key& key) const {
         return state_->is_inside(key, false) || state_->is_inside(key, true);
     }
+    /// Returns whether the caller is inside a function of the lane of a handle.
+    [[nodiscard]] bool running_in_this_thread(const lane_type& handle) const {
+        const known_lane of = known(handle, "running_in_this_thread");
+        return state_->is_inside(of, false) || state_->is_inside(of, true);
+    }
 
     /// Returns how many functions wait in the lane of `key`. If the lanes have no capacity, functions that a
     /// thread has dequeued still count until the batch of this thread ends.
     [[nodiscard]] std::size_t depth(const Key& key) const { return state_->depth(key); }
+    /// Returns how many functions wait in the lane of a handle.
+    [[nodiscard]] std::size_t depth(const lane_type& handle) const {
+        return state_->depth(known(handle, "depth"));
+    }
 
     /// Returns the number of lanes that have a waiting or running function.
     [[nodiscard]] std::size_t active() const { return state_->active(); }
@@ -232,6 +280,8 @@ public:
     /// lane while it waits for its other keys. Such a request is abandoned, but it does not count in the
     /// result, and the lane is closed until the request would have started.
     std::size_t close(const Key& key) const { return state_->close(key); }
+    /// Abandons functions like the function above, in the lane of a handle.
+    std::size_t close(const lane_type& handle) const { return state_->close(known(handle, "close")); }
 
     /// Waits until the lane of `key` has no function to run. Functions that are posted meanwhile prolong the
     /// wait. During the wait, a worker of a pool runs other tasks, as in future::get(). Throws
@@ -240,21 +290,37 @@ public:
     /// wait_idle(). A function of another lane must not call wait_idle() if a request with several keys may
     /// wait for both lanes, because the request would wait for the end of this function.
     void wait_idle(const Key& key) const { (void)state_->wait_idle(key, wait_limit()); }
+    /// Waits like the function above, for the lane of a handle.
+    void wait_idle(const lane_type& handle) const { (void)wait_idle(handle, wait_limit()); }
     /// Waits like wait_idle(key), but gives up when a stop is requested. Returns whether the lane was idle.
     /// Like every wait with a limit, this wait runs no other tasks. If the stop request ends the wait, the
     /// call has no effect.
     [[nodiscard]] bool wait_idle(const Key& key, std::stop_token stop) const {
         return state_->wait_idle(key, wait_limit(std::move(stop)));
     }
+    /// Waits like the function above, for the lane of a handle.
+    [[nodiscard]] bool wait_idle(const lane_type& handle, std::stop_token stop) const {
+        return wait_idle(handle, wait_limit(std::move(stop)));
+    }
     /// Waits like wait_idle(key), but gives up when `limit` is reached. Returns whether the lane was idle.
     [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) const {
         return state_->wait_idle(key, limit);
+    }
+    /// Waits like the function above, for the lane of a handle.
+    [[nodiscard]] bool wait_idle(const lane_type& handle, const wait_limit& limit) const {
+        return state_->wait_idle(known(handle, "wait_idle"), limit);
     }
     /// Waits like wait_idle(key), at most for `duration`. Returns whether the lane was idle.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_idle_for(const Key& key,
                                      const std::chrono::duration<Rep, Period>& duration) const {
         return state_->wait_idle(key, wait_limit::after(duration));
+    }
+    /// Waits like the function above, for the lane of a handle.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_idle_for(const lane_type& handle,
+                                     const std::chrono::duration<Rep, Period>& duration) const {
+        return wait_idle(handle, wait_limit::after(duration));
     }
     /// Waits like wait_idle(key), at most until `deadline`. The deadline may be a time of any clock. Returns
     /// whether the lane was idle.
@@ -263,11 +329,37 @@ public:
                                        const std::chrono::time_point<Clock, Duration>& deadline) const {
         return state_->wait_idle(key, wait_limit::until(deadline));
     }
+    /// Waits like the function above, for the lane of a handle.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_idle_until(const lane_type& handle,
+                                       const std::chrono::time_point<Clock, Duration>& deadline) const {
+        return wait_idle(handle, wait_limit::until(deadline));
+    }
 
 private:
     friend struct detail::turn_access;
     using state = keyed_state<Key, Executor, Hash>;
 
+    /// A reference to a handle in braces, so that the handle is not copied.
+    struct lane_reference {
+        lane_reference(const lane_type& handle) noexcept : to(&handle) {} // NOLINT: in place of a handle
+        const lane_type* to;
+    };
+
+    [[nodiscard]] known_lane known(const lane_type& handle, const char* where) const {
+        if (handle.state_ != state_) [[unlikely]]
+            state::refuse_keys_of_others(where);
+        return handle.at_;
+    }
+
+    template <class Which, class F>
+    void dispatch_to(const Which& to, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        if (state_->is_inside(to, false))
+            call_here(std::forward<F>(f));
+        else
+            state_->dispatch(to, std::forward<F>(f));
+    }
     template <class F>
     static void call_here(F&& f) {
         refuse_empty<std::decay_t<F>>(f, "dispatch");
@@ -292,9 +384,56 @@ private:
     state* const state_;
 };
 
+/// A handle of a lane. Two handles are equal if they have the same key and belong to the same lanes. A copy
+/// costs one atomic operation. Posts by key and posts by handle use the same lane. The functions of `lanes`
+/// throw std::invalid_argument for a handle of other lanes.
+///
+/// Thread safety: several threads may use one handle at the same time. Assignment and destruction need
+/// exclusive access to the handle. The destruction of the last handle of a lane acquires a lock, except in
+/// the child of a fork().
+/// Lifetime: a handle may be destroyed after the lanes. After the last handle of a lane has been destroyed,
+/// functions that were posted by handle still run.
+template <class Key, class Executor, class Hash>
+class lanes<Key, Executor, Hash>::lane_type {
+public:
+    lane_type(const lane_type& other) noexcept : state_(other.state_), at_(other.at_) {
+        if (state_ != nullptr) at_.where->handles.fetch_add(1, sys::relaxed);
+    }
+    /// Moves the handle. Afterwards, `other` may only be destroyed or assigned to.
+    lane_type(lane_type&& other) noexcept : state_(std::exchange(other.state_, nullptr)), at_(other.at_) {}
+    lane_type& operator=(lane_type other) noexcept {
+        std::swap(state_, other.state_);
+        std::swap(at_, other.at_);
+        return *this;
+    }
+    ~lane_type() {
+        if (state_ != nullptr) state_->drop_lane_handle(at_);
+    }
+
+    /// Returns the key of the lane.
+    [[nodiscard]] const Key& key() const noexcept { return state::key_of(*at_.where); }
+
+    friend bool operator==(const lane_type& a, const lane_type& b) noexcept {
+        return a.at_.where == b.at_.where;
+    }
+
+private:
+    friend class lanes;
+    lane_type(state& of, const Key& key) : state_(&of), at_(of.lane_with_handle(key)) {}
+
+    state* state_;
+    known_lane at_;
+};
+
+template <class Key, class Executor, class Hash>
+auto lanes<Key, Executor, Hash>::lane(const Key& key) const -> lane_type {
+    return lane_type(*state_, key);
+}
+
 /// The keys of a request, and for each key whether the request writes or only reads it. A list contains
-/// references to the keys, so use a list only in the expression that creates it. If the list has more than
-/// four keys, the functions allocate memory and may throw std::bad_alloc.
+/// references to the keys, so use a list only in the expression that creates it. In place of a key, each
+/// function also accepts a handle. If the list has more than four keys, the functions allocate memory and may
+/// throw std::bad_alloc. If a handle belongs to other lanes, they throw std::invalid_argument.
 template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::key_list {
 public:
@@ -304,44 +443,72 @@ public:
     /// Adds keys that the request writes. While the request runs, no other request with these keys runs.
     template <std::same_as<Key>... More>
     [[nodiscard]] key_list&& write(const Key& first, const More&... more) && {
-        add(first, false);
-        (add(more, false), ...);
+        (add(first, false), ..., add(more, false));
+        return std::move(*this);
+    }
+    /// Adds the keys of handles as keys that the request writes.
+    template <std::same_as<lane_type>... More>
+    [[nodiscard]] key_list&& write(const lane_type& first, const More&... more) && {
+        (add(first, false), ..., add(more, false));
         return std::move(*this);
     }
     /// Adds keys that the request only reads.
     template <std::same_as<Key>... More>
     [[nodiscard]] key_list&& read(const Key& first, const More&... more) && {
-        add(first, true);
-        (add(more, true), ...);
+        (add(first, true), ..., add(more, true));
+        return std::move(*this);
+    }
+    /// Adds the keys of handles as keys that the request only reads.
+    template <std::same_as<lane_type>... More>
+    [[nodiscard]] key_list&& read(const lane_type& first, const More&... more) && {
+        (add(first, true), ..., add(more, true));
         return std::move(*this);
     }
     /// Adds all keys of a range, such as a std::vector, as keys that the request writes.
-    [[nodiscard]] key_list&& write_all(std::span<const Key> all) && {
-        for (const Key& key : all) add(key, false);
-        return std::move(*this);
+    [[nodiscard]] key_list&& write_all(std::span<const Key> all) && { return add_all(all, false); }
+    /// Adds the keys of a range of handles as keys that the request writes.
+    template <std::convertible_to<std::span<const lane_type>> Handles>
+    [[nodiscard]] key_list&& write_all(const Handles& all) && {
+        return add_all(std::span<const lane_type>(all), false);
     }
     /// Adds all keys of a range as keys that the request only reads.
-    [[nodiscard]] key_list&& read_all(std::span<const Key> all) && {
-        for (const Key& key : all) add(key, true);
-        return std::move(*this);
+    [[nodiscard]] key_list&& read_all(std::span<const Key> all) && { return add_all(all, true); }
+    /// Adds the keys of a range of handles as keys that the request only reads.
+    template <std::convertible_to<std::span<const lane_type>> Handles>
+    [[nodiscard]] key_list&& read_all(const Handles& all) && {
+        return add_all(std::span<const lane_type>(all), true);
     }
 
 private:
     friend class lanes;
     explicit key_list(state& of) noexcept : state_(of) {}
 
+    template <class All>
+    [[nodiscard]] key_list&& add_all(const All& all, bool is_shared) {
+        for (const auto& each : all) add(each, is_shared);
+        return std::move(*this);
+    }
+    void add(const lane_reference& handle, bool is_shared) { add(*handle.to, is_shared); }
     void add(const Key& key, bool is_shared) {
         const std::uint64_t hash = state_.hash(key);
+        add({&key, hash, &state_.shard_of(hash), nullptr, is_shared});
+    }
+    void add(const lane_type& handle, bool is_shared) {
+        if (handle.state_ != &state_) [[unlikely]]
+            state::refuse_keys_of_others("keys");
+        add({&handle.key(), 0, handle.at_.shard, handle.at_.where, is_shared});
+    }
+    void add(const listed_key<Key>& last) {
         for (listed_key<Key>& known : all_) {
-            if (known.hash != hash || !(*known.key == key)) continue;
-            known.is_shared = known.is_shared && is_shared;
+            if (!known.has_key_of(last)) continue;
+            known.is_shared = known.is_shared && last.is_shared;
             return;
         }
-        all_.push({&key, hash, &state_.shard_of(hash), is_shared});
+        all_.push(last);
     }
     [[nodiscard]] bool is_inside() {
         return all_.size() != 0 && std::all_of(all_.begin(), all_.end(), [this](const listed_key<Key>& k) {
-                   return state_.is_inside(*k.key, false) || (k.is_shared && state_.is_inside(*k.key, true));
+                   return state_.is_inside(k, false) || (k.is_shared && state_.is_inside(k, true));
                });
     }
 
@@ -349,88 +516,6 @@ private:
     short_list<listed_key<Key>> all_;
 };
 
-/// A handle of one lane, with the operations of task_sink. Two handles are equal if they have the same key
-/// and belong to the same lanes. If the key has the size of one word, a handle has the size of two words.
-///
-/// Thread safety: several threads may use one handle at the same time. Assignment and destruction need
-/// exclusive access to the handle.
-template <class Key, class Executor, class Hash>
-class lanes<Key, Executor, Hash>::executor_type : public task_sink<executor_type> {
-public:
-    executor_type(const executor_type& other) noexcept
-        : task_sink<executor_type>(other), state_(other.state_), key_(other.key_) {
-        if (state_ != nullptr) state_->add_handle();
-    }
-    /// Moves the handle. Afterwards, `other` may only be destroyed or assigned to.
-    executor_type(executor_type&& other) noexcept
-        : task_sink<executor_type>(other), state_(std::exchange(other.state_, nullptr)), key_(other.key_) {}
-    executor_type& operator=(executor_type other) noexcept {
-        std::destroy_at(this);
-        return *std::construct_at(this, std::move(other));
-    }
-    ~executor_type() {
-        if (state_ != nullptr) state_->drop_handle();
-    }
-
-    /// Returns the key of the lane.
-    [[nodiscard]] const Key& key() const noexcept { return unboxed(key_); }
-    [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
-    [[nodiscard]] decltype(auto) context() const noexcept { return state_->inner.context(); }
-    void on_work_started() const noexcept { state_->inner.on_work_started(); }
-    void on_work_finished() const noexcept { state_->inner.on_work_finished(); }
-    [[nodiscard]] bool running_in_this_thread() const noexcept { return state_->is_inside(key(), false); }
-
-    friend bool operator==(const executor_type& a, const executor_type& b) noexcept {
-        return a.state_ == b.state_ && a.key() == b.key();
-    }
-
-    /// Returns true, because the functions of a lane run one after the other.
-    [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
-    void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
-    /// Returns an address that identifies the lanes.
-    [[nodiscard]] const void* lanes_id() const noexcept { return state_; }
-
-private:
-    friend class lanes;
-    friend struct detail::sink_access;
-    bool accept(task* given, task_order order) const {
-        const auto kept = key_; // once queued, the task may destroy this handle
-        return state_->accept(unboxed(kept), given, order);
-    }
-    [[nodiscard]] task* continue_with(task* given) const {
-        if (running_in_this_thread()) return given;
-        const auto kept = key_;
-        state_->dispatch(unboxed(kept), owned_task(given));
-        return nullptr;
-    }
-
-    // The copy constructor of an executor must not throw. A key whose copy constructor may throw is stored
-    // outside of the handle.
-    static constexpr bool key_lies_inside = std::is_nothrow_copy_constructible_v<Key>;
-    using stored = std::conditional_t<key_lies_inside, Key, std::shared_ptr<const Key>>;
-
-    executor_type(state& of, const Key& key) : state_(&of), key_(boxed(key)) { of.add_handle(); }
-
-    static stored boxed(const Key& key) {
-        if constexpr (key_lies_inside)
-            return key;
-        else
-            return std::make_shared<const Key>(key);
-    }
-    static const Key& unboxed(const stored& kept) noexcept {
-        if constexpr (key_lies_inside)
-            return kept;
-        else
-            return *kept;
-    }
-
-    state* state_;
-    stored key_;
-};
-
-template <class Key, class Executor, class Hash>
-auto lanes<Key, Executor, Hash>::get_executor(const Key& key) const -> executor_type {
-    return executor_type(*state_, key);
-}
-
 } // namespace ekiden::inline EKIDEN_ABI
+
+#include <ekiden/lanes/lane_executor.hpp> // IWYU pragma: export

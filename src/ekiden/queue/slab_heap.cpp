@@ -13,8 +13,7 @@ namespace ekiden::inline EKIDEN_ABI::recycler {
 namespace {
 
 bool is_half_free(std::uint64_t freed, unsigned size_class) noexcept {
-    const int nodes = 63 >> size_class; // the number of bits in node_bits(size_class), which needs a loop
-    return 2 * std::popcount(freed & ~slab::detached) >= nodes;
+    return 2 * std::popcount(freed & ~slab::detached) >= node_count(size_class);
 }
 
 } // namespace

@@ -31,6 +31,14 @@ inline constexpr const char* freed_twice = "the memory of a task was freed twice
     return bits;
 }
 
+/// Returns the number of bits in node_bits().
+[[nodiscard]] constexpr int node_count(unsigned size_class) noexcept { return 63 >> size_class; }
+static_assert([] {
+    for (unsigned c = 0; c != size_classes; ++c)
+        if (std::popcount(node_bits(c)) != node_count(c)) return false;
+    return true;
+}());
+
 [[nodiscard]] constexpr std::size_t node_bytes(unsigned size_class) noexcept { return unit << size_class; }
 
 /// The header of a slab. A slab is a block of 4 KiB that is aligned to 4 KiB. The first 64 bytes of a slab

@@ -277,3 +277,33 @@ TEST_CASE("a list of keys of other lanes is refused, and the callable is not cop
     CHECK(alive == 1);
     CHECK(l.active() == 0);
 }
+
+TEST_CASE("a handle of a lane can take the place of a key of a turn") {
+    thread_pool pool(2);
+    const bank l(pool.get_executor());
+    const auto first = l.lane(1);
+    std::atomic<int> runs = 0;
+    sync_wait(pool.get_executor(), [&]() -> coroutine<> {
+        {
+            const auto turn = co_await async_turn(l, first);
+            CHECK(l.post(1, [&] { ++runs; }));
+            const auto late = co_await async_turn_for(bank(pool.get_executor()), 1, std::chrono::seconds(9));
+            CHECK(late->has_lanes());
+            CHECK(runs == 0);
+        }
+        const auto both = co_await async_turn(l, l.keys().write(first).read(2), wait_limit());
+        CHECK(both->has_lanes());
+        CHECK(runs == 1);
+    });
+    auto done = spawn_in_turn(
+        l, first,
+        [&]() -> coroutine<> {
+            CHECK(l.post(first, [&] { ++runs; }));
+            co_await yield();
+            CHECK(runs == 1);
+        },
+        use_future);
+    done.get();
+    pool.wait_idle();
+    CHECK(runs == 2);
+}

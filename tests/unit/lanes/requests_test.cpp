@@ -416,8 +416,7 @@ TEST_CASE("A list of keys of other lanes is refused, and nothing is lost") {
     const request_lanes l(pool.get_executor());
     const request_lanes others(pool.get_executor());
     auto function = all.function();
-    const auto refused =
-        "post: keys is a list of other lanes, allowed is a list that keys() of these lanes has made";
+    const auto refused = "post: keys is a list or handle of other lanes, allowed is one of these lanes";
     CHECK_THROWS_WITH_AS((void)l.post(others.keys().write(1, 2), std::move(function)), refused,
                          std::invalid_argument);
     CHECK_THROWS_AS((void)l.defer(others.keys().read(1), std::move(function)), std::invalid_argument);

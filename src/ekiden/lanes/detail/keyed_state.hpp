@@ -39,13 +39,15 @@ public:
 
     const Executor inner;
 
+    // In the following functions, `Which` is Key or known_lane.
+
     /// Posts a function to a lane.
-    template <class F>
-    bool give(const Key& key, F&& f, const char* where, task_order order) {
+    template <class Which, class F>
+    bool give(const Which& to, F&& f, const char* where, task_order order) {
         if (takes_no_more()) [[unlikely]] // in this case, the inner executor refuses the task
             return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
-        const std::uint64_t hashed = hash(key);
-        return enqueue(shard_of(hashed), make_keyed(key, hashed, std::forward<F>(f), where), order);
+        const made task = make(to, std::forward<F>(f), where);
+        return enqueue(task.shard, task.given, order);
     }
 
     /// Posts a request with several keys.
@@ -56,7 +58,10 @@ public:
             return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
         expect_key_count(count, where);
         const listed_key<Key>& first = *keys.begin();
-        if (count == 1 && !first.is_shared) return give(*first.key, std::forward<F>(f), where, order);
+        if (count == 1 && !first.is_shared) {
+            if (first.where == nullptr) return give(*first.key, std::forward<F>(f), where, order);
+            return give(known_lane{first.shard, first.where}, std::forward<F>(f), where, order);
+        }
         refuse_in_child(where);
         refuse_empty<std::decay_t<F>>(f, where);
         sort_by_shard(keys);
@@ -79,14 +84,12 @@ public:
 
     /// Calls a function at once if the function may run on this thread and the lane is idle. Otherwise posts
     /// the function.
-    template <class F>
-    void dispatch(const Key& key, F&& f) {
+    template <class Which, class F>
+    void dispatch(const Which& to, F&& f) {
         if (takes_no_more() || !calls_in_place(inner))
-            return static_cast<void>(give(key, std::forward<F>(f), "dispatch", task_order::usual));
-        const std::uint64_t hashed = hash(key);
-        lane_shard& s = shard_of(hashed);
-        keyed_task* const given = make_keyed(key, hashed, std::forward<F>(f), "dispatch");
-        if (!runs_here(s, given)) (void)enqueue(s, given, task_order::usual);
+            return static_cast<void>(give(to, std::forward<F>(f), "dispatch", task_order::usual));
+        const made task = make(to, std::forward<F>(f), "dispatch");
+        if (!runs_here(task.shard, task.given)) (void)enqueue(task.shard, task.given, task_order::usual);
     }
 
     /// Returns whether the caller is inside a function that shares the lane, or has the lane alone.
@@ -95,11 +98,19 @@ public:
         const place at = find(key, false);
         return at.found != nullptr && serial_scope::is_inside(scope_of(*at.found, is_shared));
     }
+    [[nodiscard]] bool is_inside(const listed_key<Key>& of, bool is_shared) {
+        return of.where != nullptr ? is_inside(known_lane{of.shard, of.where}, is_shared)
+                                   : is_inside(*of.key, is_shared);
+    }
+    [[nodiscard]] bool is_inside(const known_lane& of, bool is_shared) const {
+        return serial_scope::is_inside(scope_of(*of.where, is_shared)) && !is_in_child();
+    }
 
-    [[nodiscard]] std::size_t depth(const Key& key) {
+    template <class Which>
+    [[nodiscard]] std::size_t depth(const Which& of) {
         refuse_in_child("depth");
-        place at = find(key, true);
-        const std::size_t waiting = at.found != nullptr ? at.found->waiting + at.found->dequeued : 0;
+        place at = find(of, true);
+        const std::size_t waiting = at.found != nullptr ? at.found->waiting + at.found->dequeued() : 0;
         unlock(at.guard, at.shard);
         return waiting;
     }
@@ -107,7 +118,7 @@ public:
     [[nodiscard]] std::size_t active() {
         refuse_in_child("active");
         std::size_t sum = 0;
-        use_shards([&sum](const lane_shard& s) { sum += s.table.size(); });
+        use_shards([&sum](const lane_shard& s) { sum += s.table.size() - s.resting; });
         return sum;
     }
 
@@ -115,7 +126,7 @@ public:
         refuse_in_child("metrics");
         lanes_metrics<Key> sum;
         use_shards([&sum](const lane_shard& s) {
-            sum.active += s.table.size();
+            sum.active += s.table.size() - s.resting;
             sum.posted += s.posted;
             sum.run += s.run;
             sum.dropped += s.dropped;
@@ -127,17 +138,35 @@ public:
         return sum;
     }
 
-    std::size_t close(const Key& key) {
+    template <class Which>
+    std::size_t close(const Which& of) {
         refuse_in_child("close");
-        place at = find(key, true);
+        place at = find(of, true);
         return lanes_state::close(std::move(at.guard), at.shard, at.found);
     }
 
-    [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) {
+    template <class Which>
+    [[nodiscard]] bool wait_idle(const Which& of, const wait_limit& limit) {
         refuse_in_child("wait_idle");
-        place at = find(key, true);
+        place at = find(of, true);
         return lanes_state::wait_idle(std::move(at.guard), at.shard, at.found, limit);
     }
+
+    /// Adds a handle to the lane of a key. Adds a lane if the key has none. Throws std::bad_alloc, and
+    /// whatever the copy constructor of the key throws.
+    [[nodiscard]] known_lane lane_with_handle(const Key& key) {
+        refuse_in_child("lane");
+        const std::uint64_t hashed = hash(key);
+        lane_shard& s = shard_of(hashed);
+        Key own(key); // copied and destroyed without the lock
+        const lanes_state::lock guard(s.lock);
+        lane* const found = lane_of_key(s, own, hashed & lane_hash_mask);
+        if (found == nullptr) std::rethrow_exception(std::exchange(s.left.failure, nullptr));
+        add_lane_handle(s, *found);
+        return {&s, found};
+    }
+
+    static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
 
     /// Returns a hash in which each bit depends on all bits of the result of `Hash`. Mixing is necessary
     /// because the result of `Hash` may be the key itself. Modeled on the finalizer Mix13 of Stafford.
@@ -155,13 +184,12 @@ private:
         Key key;
     };
 
-    /// The task of a function, together with the key of the function. If the function has up to 32 bytes and
-    /// the key has one word, the task fits into one cache line.
-    template <class F>
-    struct keyed final : with_key {
-        template <class G>
-        keyed(const Key& k, std::uint64_t mixed, G&& g)
-            : with_key(&answer, mixed, k), f(std::forward<G>(g)) {}
+    /// The task of a function, together with the key or the lane of the function. If the function has up to
+    /// 32 bytes and the key has one word, the task fits into one cache line.
+    template <class Base, class F>
+    struct keyed final : Base {
+        template <class G, class... Which>
+        explicit keyed(G&& g, Which&... which) : Base(&answer, which...), f(std::forward<G>(g)) {}
 
         static const char* answer(task* base, task_request request) {
             if (request == task_request::describe) return type_description<F>();
@@ -183,7 +211,7 @@ private:
     using delay = typename lanes_metrics<Key>::delay;
 
     struct entry final : lane {
-        entry(Key&& moved, std::uint32_t of_key) noexcept : lane(of_key), key(std::move(moved)) {}
+        entry(Key&& moved, lane_hash of_key) noexcept : lane(of_key), key(std::move(moved)) {}
         Key key;
     };
     static constexpr std::size_t entry_bytes =
@@ -197,22 +225,38 @@ private:
     };
 
     static void sort_by_shard(short_list<listed_key<Key>>& keys) noexcept {
-        std::sort(keys.begin(), keys.end(),
-                  [](const auto& a, const auto& b) { return std::less<>()(a.shard, b.shard); });
+        const auto is_before = [](const auto& a, const auto& b) { return std::less<>()(a.shard, b.shard); };
+        if (keys.size() > 2)
+            std::sort(keys.begin(), keys.end(), is_before);
+        else if (keys.size() == 2 && is_before(keys.back(), *keys.begin()))
+            std::swap(keys.back(), *keys.begin());
     }
-    static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
+    /// A task, and the shard of its lane.
+    struct made {
+        lane_shard& shard;
+        keyed_task* given;
+    };
 
     template <class F>
-    [[nodiscard]] keyed_task* make_keyed(const Key& key, std::uint64_t hashed, F&& f, const char* where) {
+    [[nodiscard]] made make(const Key& key, F&& f, const char* where) {
+        const std::uint64_t hashed = hash(key);
+        return {shard_of(hashed), make_keyed<with_key>(std::forward<F>(f), where, hashed, key)};
+    }
+    template <class F>
+    [[nodiscard]] made make(const known_lane& of, F&& f, const char* where) {
+        return {*of.shard, make_keyed<lane_task>(std::forward<F>(f), where, *of.where)};
+    }
+    template <class Base, class F, class... Which>
+    [[nodiscard]] keyed_task* make_keyed(F&& f, const char* where, Which&... which) {
         using callable = std::decay_t<F>;
         refuse_in_child(where);
         refuse_empty<callable>(f, where);
         if constexpr (std::is_nothrow_move_constructible_v<callable>)
-            return recycler::create<keyed<callable>>(key, hashed, std::forward<F>(f));
+            return recycler::create<keyed<Base, callable>>(std::forward<F>(f), which...);
         else
-            return make_keyed(key, hashed, owned_task(make_task(std::forward<F>(f))), where);
+            return make_keyed<Base>(owned_task(make_task(std::forward<F>(f))), where, which...);
     }
-    [[nodiscard]] static lane* lane_at(lane_shard& s, const Key& key, std::uint32_t hashed) {
+    [[nodiscard]] static lane* lane_at(lane_shard& s, const Key& key, lane_hash hashed) {
         return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
     }
     /// Finds the lane of a key. If `sorts` is true, find() first moves the tasks that were posted earlier to
@@ -222,7 +266,12 @@ private:
         lane_shard& s = shard_of(hashed);
         lanes_state::lock guard(s.lock);
         if (sorts) sort_all(s);
-        return {s, std::move(guard), lane_at(s, key, static_cast<std::uint32_t>(hashed))};
+        return {s, std::move(guard), lane_at(s, key, hashed & lane_hash_mask)};
+    }
+    [[nodiscard]] place find(const known_lane& of, bool sorts) {
+        lanes_state::lock guard(of.shard->lock);
+        if (sorts) sort_all(*of.shard);
+        return {*of.shard, std::move(guard), of.where};
     }
 
     // ---- for lanes_state
@@ -235,16 +284,20 @@ private:
         // The task destroys its key later, without the lock, even if the key has been moved from.
         Key& key = lane_claim::of(given) != nullptr ? static_cast<lane_claim_of<Key>&>(given).key
                                                     : static_cast<with_key&>(given).key;
-        if (lane* const found = lane_at(s, key, given.hash)) return found;
+        return lane_of_key(s, key, given.hash);
+    }
+    /// Returns the lane of a key. Adds a lane if the key has none, like operations::lane_of.
+    static lane* lane_of_key(lane_shard& s, Key& key, lane_hash hashed) noexcept {
+        if (lane* const found = lane_at(s, key, hashed)) return found;
         try {
             entry* fresh = nullptr;
             if (s.unused != nullptr) {
                 fresh = static_cast<entry*>(std::exchange(s.unused, s.unused->chain));
                 --s.unused_count;
                 std::destroy_at(fresh);
-                std::construct_at(fresh, std::move(key), given.hash);
+                std::construct_at(fresh, std::move(key), hashed);
             } else {
-                fresh = recycler::create<entry>(std::move(key), given.hash);
+                fresh = recycler::create<entry>(std::move(key), hashed);
             }
             s.table.insert(*fresh);
             return fresh;

@@ -12,13 +12,33 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A task of a lane. A derived class adds the key.
-struct keyed_task : task {
-    keyed_task(task::function answer, std::uint64_t mixed) noexcept
-        : task(answer), hash(static_cast<std::uint32_t>(mixed)) {}
+struct lane;
+struct lane_shard;
 
-    std::uint32_t hash;     // the part of the key's hash that the table uses
+/// The part of a key's hash that the table uses.
+using lane_hash = std::uint32_t;
+constexpr std::uint64_t lane_hash_mask = 0x7fffffff; // keyed_task uses one bit for another purpose
+
+/// A task of a lane. A derived class adds the key, or the lane.
+struct keyed_task : task {
+    keyed_task(task::function answer, std::uint64_t mixed, bool knows_lane = false) noexcept
+        : task(answer), hash(mixed & lane_hash_mask), has_lane(knows_lane ? 1 : 0) {}
+
+    const std::uint32_t hash : 31;    // undefined if has_lane is set
+    const std::uint32_t has_lane : 1; // 1 if the task contains a pointer to its lane, and no key
     std::uint32_t when = 0; // the result of lanes_state::time() at the post; 0 if no delay is measured
+};
+
+/// A task that was posted by a handle of its lane.
+struct lane_task : keyed_task {
+    lane_task(task::function answer, lane& in) noexcept : keyed_task(answer, 0, true), where(&in) {}
+    lane* const where;
+};
+
+/// The lane of a handle.
+struct known_lane {
+    lane_shard* shard;
+    lane* where;
 };
 
 /// Something that a drain can run: a lane, or a request with several keys.
@@ -66,27 +86,34 @@ private:
     runnable* last_ = nullptr; // undefined if the list is empty
 };
 
-/// A lane. A derived class adds the key. A lane exists while it has tasks, is running or is taken.
+/// A lane. A derived class adds the key. A lane exists while it has tasks, is in use, or has handles.
 struct lane : runnable {
-    explicit lane(std::uint32_t of_key) noexcept : runnable(false), hash(of_key) {}
+    explicit lane(lane_hash of_key) noexcept : runnable(false), hash(of_key) {}
 
-    /// Returns whether the lane may be erased, because it has no tasks, is not ready and is not in use.
+    /// Returns whether the lane has no tasks, is not ready and is not in use. If it has no handles either, it
+    /// may be erased.
     [[nodiscard]] bool is_unused() const noexcept { return tasks.is_empty() && !is_ready && !is_in_use(); }
     /// Returns whether a thread runs tasks of the lane, or requests with several keys have the lane.
     [[nodiscard]] bool is_in_use() const noexcept { return is_running || is_taken(); }
-    [[nodiscard]] bool is_taken() const noexcept { return is_held || readers != 0; }
+    [[nodiscard]] bool is_taken() const noexcept { return is_held || (readers != 0 && !is_running); }
+    /// Returns the size of the running batch; 0 if a capacity is set.
+    [[nodiscard]] std::uint32_t dequeued() const noexcept { return is_running ? readers : 0; }
 
     // The flags lie in the padding of the base class.
     bool is_held = false;                ///< true if one request has the lane alone
     bool is_running = false;             ///< true if a thread runs tasks of the lane
+    bool is_resting = false;             ///< true if the lane is unused, and exists for its handles
     bool has_waiters = false;            ///< true if threads may wait for the lane
     sys::atomic<bool> is_closed = false; ///< true if the lane accepts no tasks until it is idle
-    const std::uint32_t hash;
-    std::uint32_t waiting = 0;  ///< the number of elements of `tasks`
-    task_list tasks;            ///< the waiting tasks and claims
-    lane* chain = nullptr;      ///< the next lane of the bucket; after remove(), other lists use this link
-    std::uint32_t dequeued = 0; ///< the size of the running batch; 0 if a capacity is set
-    std::uint32_t readers = 0;  ///< the number of requests that share the lane
+    const lane_hash hash;
+    std::uint32_t waiting = 0; ///< the number of elements of `tasks`
+    task_list tasks;           ///< the waiting tasks and claims
+    lane* chain = nullptr;     ///< the next lane of the bucket; after remove(), other lists use this link
+    /// The number of requests that share the lane. No request shares a lane that is running. In such a lane,
+    /// this member is the size of the running batch.
+    std::uint32_t readers = 0;
+    /// The number of handles. Changes from and to 0 only under the lock of the shard.
+    sys::atomic<std::uint32_t> handles{0};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

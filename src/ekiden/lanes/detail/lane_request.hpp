@@ -27,7 +27,6 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-struct lane_shard;
 struct lane_request;
 
 /// A list that allocates no memory for up to four elements.
@@ -59,17 +58,26 @@ private:
 template <class Key>
 struct listed_key {
     const Key* key = nullptr;
-    std::uint64_t hash = 0;
+    std::uint64_t hash = 0; ///< undefined if `where` is not null
     lane_shard* shard = nullptr;
+    lane* where = nullptr;  ///< the lane of a handle, or null
     bool is_shared = false; ///< true if the request only reads
+
+    [[nodiscard]] bool has_key_of(const listed_key& other) const {
+        if (where != nullptr && other.where != nullptr) return where == other.where;
+        const bool may_be = where != nullptr || other.where != nullptr || hash == other.hash;
+        return may_be && *key == *other.key;
+    }
 };
 
 /// The place of a request in the lane of one of its keys. While a claim waits, it is an element of the lane's
 /// queue, like a task. A claim is never run. The lane *grants* the claim instead: the request then has the
 /// lane until it ends. A derived class adds the key.
 struct lane_claim : keyed_task {
-    lane_claim(std::uint64_t mixed, lane_request& of, lane_shard& in, bool reads) noexcept
-        : keyed_task(&answer, mixed), request(&of), shard(&in), is_shared(reads) {}
+    /// `known` is the lane of a handle, or null.
+    lane_claim(std::uint64_t mixed, lane* known, lane_request& of, lane_shard& in, bool reads) noexcept
+        : keyed_task(&answer, mixed, known != nullptr), request(&of), shard(&in), where(known),
+          is_shared(reads) {}
 
     /// Marks the request as canceled. Called under the lock of the shard, by the thread that has removed the
     /// claim from its queue. This thread calls abandon() later, without the lock. Returns whether the request
@@ -102,7 +110,9 @@ struct lane_claim : keyed_task {
 
     lane_request* const request;
     lane_shard* const shard;
-    lane* where = nullptr; ///< the lane whose queue contains the claim, or which the request has; or null
+    /// The lane whose queue contains the claim, or which the request has. Otherwise null, unless `has_lane`
+    /// is set.
+    lane* where;
     const bool is_shared;
     bool is_granted = false;    ///< true while the request has the lane
     bool has_withdrawn = false; ///< true if the claim must not be granted; see lanes_state::withdraw()
@@ -115,13 +125,17 @@ private:
 /// A function with several keys, or a turn of a coroutine. A request is *ready* when all its claims were
 /// granted.
 struct lane_request : runnable {
-    lane_request(std::uint32_t count, bool of_turn) noexcept
-        : runnable(true), is_turn(of_turn), claims(count), pending(count) {}
+    lane_request(std::uint32_t count, bool of_turn, std::size_t offset, std::size_t size) noexcept
+        : runnable(true), is_turn(of_turn), claims(count), pending(count),
+          claim_offset(static_cast<std::uint32_t>(offset)), claim_size(static_cast<std::uint32_t>(size)) {}
     lane_request(const lane_request&) = delete;
     lane_request& operator=(const lane_request&) = delete;
 
     /// Returns claim number `n`. The claims are sorted by the addresses of their shards.
-    [[nodiscard]] virtual lane_claim& claim(std::uint32_t n) noexcept = 0;
+    [[nodiscard]] lane_claim& claim(std::uint32_t n) noexcept {
+        auto* const at = reinterpret_cast<std::byte*>(this) + claim_offset + std::size_t{n} * claim_size;
+        return *std::launder(reinterpret_cast<lane_claim*>(at));
+    }
     /// Calls the function, and destroys it. Returns whether the request keeps its lanes. If the result is
     /// true, another thread releases the lanes later, by lanes_state::end_turn().
     [[nodiscard]] virtual bool run() = 0;
@@ -146,6 +160,9 @@ struct lane_request : runnable {
     /// True if the function must not be called. Only a thread that has removed a claim or the request from a
     /// queue sets this member, and it must then abandon the claim, or end the request.
     sys::atomic<bool> is_canceled{false};
+    // The places of the claims behind the request.
+    const std::uint32_t claim_offset;
+    const std::uint32_t claim_size;
 
 protected:
     ~lane_request() = default;
@@ -163,8 +180,18 @@ inline bool lane_claim::is_first() const noexcept { return &request->claim(0) ==
 template <class Key>
 struct lane_claim_of final : lane_claim {
     lane_claim_of(const listed_key<Key>& of, lane_request& by)
-        : lane_claim(of.hash, by, *of.shard, of.is_shared), key(*of.key) {}
-    Key key;
+        : lane_claim(of.hash, of.where, by, *of.shard, of.is_shared) {
+        if (has_lane == 0) std::construct_at(&key, *of.key);
+    }
+    ~lane_claim_of() {
+        if (has_lane == 0) std::destroy_at(&key);
+    }
+    lane_claim_of(const lane_claim_of&) = delete;
+    lane_claim_of& operator=(const lane_claim_of&) = delete;
+
+    union {
+        Key key; ///< exists if the lane is not known
+    };
 };
 
 /// A request whose function has the type `F`, or the request of a turn, if `F` is turn_record. The claims are
@@ -193,7 +220,6 @@ public:
     /// Returns the record of a turn.
     [[nodiscard]] F& record() noexcept { return *f_; }
 
-    [[nodiscard]] lane_claim& claim(std::uint32_t n) noexcept override { return *std::launder(place(n)); }
     [[nodiscard]] bool run() override {
         if constexpr (of_turn) {
             return f_->begin();
@@ -226,7 +252,7 @@ private:
 
     template <class G>
     lane_request_of(std::span<const listed_key<Key>> keys, G&& f)
-        : lane_request(static_cast<std::uint32_t>(keys.size()), of_turn),
+        : lane_request(static_cast<std::uint32_t>(keys.size()), of_turn, offset(), sizeof(claim_type)),
           f_(std::in_place, std::forward<G>(f)) {
         std::uint32_t made = 0;
         try {

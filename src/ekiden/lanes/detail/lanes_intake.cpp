@@ -55,7 +55,7 @@ bool lanes_state::is_measured() const noexcept {
 /// Adds a task to its lane. Used if a capacity is set.
 bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     lock guard(s.lock);
-    lane* const found = how_.lane_of(s, *given);
+    lane* const found = lane_of(s, *given);
     if (found == nullptr) {
         const std::exception_ptr failure = std::exchange(s.left.failure, nullptr);
         guard.unlock();
@@ -161,6 +161,7 @@ void lanes_state::turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* 
 }
 
 void lanes_state::append(lane_shard& s, lane& here, keyed_task* given) noexcept {
+    if (std::exchange(here.is_resting, false)) --s.resting;
     here.tasks.push(given);
     ++here.waiting;
     lane_claim* const claim = lane_claim::of(*given);
@@ -171,6 +172,12 @@ void lanes_state::append(lane_shard& s, lane& here, keyed_task* given) noexcept 
 // ---- the inbox
 
 namespace {
+
+/// Returns the lane of a task that was posted by handle.
+lane* known_lane_of(keyed_task& given) noexcept {
+    const lane_claim* const claim = lane_claim::of(given);
+    return claim != nullptr ? claim->where : static_cast<lane_task&>(given).where;
+}
 
 /// A mark in an inbox. All tasks in front of the mark were pushed earlier.
 struct marker final : task {
@@ -188,15 +195,18 @@ constexpr std::uint32_t most_sorted = batch_limit::most_tasks;
 /// `is_stalled` is true if the next task cannot be moved before a push has completed.
 bool lanes_state::sort(lane_shard& s) noexcept {
     s.is_stalled = false;
-    for (std::uint32_t n = 0; n != most_sorted; ++n) {
-        task* const found = s.inbox.take();
+    keyed_task* last = nullptr; // given to its lane one step later, when the lane is in the cache
+    for (std::uint32_t n = 0;; ++n) {
+        auto* const found = n != most_sorted ? static_cast<keyed_task*>(s.inbox.take()) : nullptr;
+        if (found != nullptr && found->has_lane != 0) __builtin_prefetch(known_lane_of(*found), 1);
+        if (last != nullptr) give_to_lane(s, *last);
         if (found == nullptr) {
+            if (n == most_sorted) return false;
             s.is_stalled = !s.inbox.is_drained() && !s.inbox.is_idle();
             return !s.is_stalled;
         }
-        give_to_lane(s, static_cast<keyed_task&>(*found));
+        last = found;
     }
-    return false;
 }
 
 void lanes_state::sort_all(lane_shard& s) noexcept {
@@ -215,8 +225,13 @@ void lanes_state::sort_all(lane_shard& s) noexcept {
     }
 }
 
+/// Returns the lane of a task, like operations::lane_of().
+lane* lanes_state::lane_of(lane_shard& s, keyed_task& given) noexcept {
+    return given.has_lane != 0 ? known_lane_of(given) : how_.lane_of(s, given);
+}
+
 void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
-    lane* const here = how_.lane_of(s, given);
+    lane* const here = lane_of(s, given);
     if (here == nullptr || here->is_closed.load(sys::relaxed)) [[unlikely]] {
         const std::uint32_t lost = lane_claim::cancel(given) ? 1 : 0;
         s.dropped += lost;

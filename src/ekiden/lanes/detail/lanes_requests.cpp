@@ -22,8 +22,7 @@ void lanes_state::expect_key_count(std::size_t count, const char* where) {
 }
 
 void lanes_state::refuse_keys_of_others(const char* where) {
-    sys::refuse_argument(where, "keys", "a list of other lanes",
-                         "a list that keys() of these lanes has made");
+    sys::refuse_argument(where, "keys", "a list or handle of other lanes", "one of these lanes");
 }
 
 /// A shard in which a request has claims. The shards of a post are sorted by their addresses, so that all
@@ -126,7 +125,7 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
     for (std::uint32_t n = 0; n != given.claims && !answer && failure == nullptr; ++n) {
         lane_claim& c = given.claim(n);
         lane_shard& s = *c.shard;
-        c.where = how_.lane_of(s, c);
+        c.where = lane_of(s, c);
         if (c.where == nullptr) {
             failure = std::exchange(s.left.failure, nullptr);
         } else if (c.where->is_closed.load(sys::relaxed) && !EKIDEN_MUTANT(lanes_wait_before_refusal)) {

@@ -78,6 +78,7 @@ struct lanes_state::batch {
 /// Runs lanes until the inner executor has accepted the drain again, or no drain is needed.
 void lanes_state::run_ready(lane_shard& s) {
     lock guard(s.lock);
+    if (stays_away(guard, s)) return drop_handle();
     for (bool is_kept = false;; is_kept = true, guard.lock()) {
         bool has_drain = true;
         try {
@@ -92,12 +93,32 @@ void lanes_state::run_ready(lane_shard& s) {
     }
 }
 
+/// If other threads run lanes of the shard, a drain leaves the shard to them, and is queued again. So each
+/// thread usually stays with one shard, and tasks and lanes stay in its cache. But a function of these
+/// threads may block. So the drain stays away only once for each of their batches. Returns true if the thread
+/// has left the shard, and has released the lock.
+bool lanes_state::stays_away(lock& guard, lane_shard& s) noexcept {
+    if (s.threads == 0 || (std::exchange(s.is_avoided, true) && !EKIDEN_MUTANT(lanes_stay_away)))
+        return false;
+    const bool rests = s.ready.empty() && s.inbox.try_rest();
+    unlock(guard, s);
+    if (rests || passes_on(s, task_order::last)) return true;
+    guard.lock();
+    return false;
+}
+
 /// Runs ready lanes until the batch is full, no lane is ready, or the inner context is paused or stopped. If
 /// `is_kept` is true, the inner executor has not accepted the drain. Then at least one task is run.
 void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_kept) {
     batch_limit limit(s.tasks_are_long);
     simulated_thread* const simulation = simulation_here();
     const serial_scope inside(this);
+    struct visit {
+        lane_shard& here;
+        ~visit() { --here.threads; }
+    } const counted{s};
+    ++s.threads;
+    s.is_avoided = false;
     (void)sort(s); // even if a lane is ready, because other keys must not wait behind its tasks
     for (bool goes_on = true; goes_on;) {
         while (s.ready.empty() && !sort(s) && !s.is_stalled) {
@@ -178,7 +199,7 @@ bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
 void lanes_state::begin_batch(lane_shard& s, lane& here, batch& taken) noexcept {
     if (!is_bounded_) {
         taken.tasks = std::move(here.tasks);
-        taken.left = here.dequeued = std::exchange(here.waiting, 0);
+        taken.left = here.readers = std::exchange(here.waiting, 0);
     } else if (!here.tasks.is_empty() && lane_claim::of(*here.tasks.oldest()) == nullptr) {
         taken.tasks.push(here.tasks.take());
         taken.left = 1;
@@ -245,14 +266,14 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
     taken.tasks.append(std::move(here.tasks)); // the taken tasks are older
     here.tasks = std::move(taken.tasks);
     here.waiting += taken.left;
-    here.dequeued = 0;
+    here.readers = 0;
     here.is_running = false;
     settle(s, here); // leave() ensures that the drain is queued
 }
 
 /// Called when a lane has got a task or a claim, or when a use of the lane has ended. Grants the claims at
 /// the front of the lane, and adds the requests that are ready now to `requests`. If the lane is not in use
-/// afterwards, makes the lane ready, or erases it if it has no tasks.
+/// afterwards, makes the lane ready, or erases it if it has no tasks and no handles.
 void lanes_state::settle(lane_shard& s, lane& here, ready_list& requests) noexcept {
     if (here.is_running || here.is_ready) return;
     while (!here.is_held && !here.tasks.is_empty()) {
@@ -314,9 +335,18 @@ constexpr std::uint32_t most_unused = batch_limit::most_tasks;
 
 } // namespace
 
+/// Erases an unused lane. If the lane has handles, only records that it is idle.
 void lanes_state::erase(lane_shard& s, lane& here) noexcept {
     if (here.has_waiters) [[unlikely]]
         s.waiters.advance(&here, lane_waiter::until_idle, s.left.released);
+    if (here.is_resting) --s.resting;
+    if (here.handles.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(lanes_erase_beneath_a_handle)) {
+        here.is_resting = true;
+        ++s.resting;
+        here.has_waiters = false;
+        here.is_closed.store(false, sys::relaxed);
+        return;
+    }
     s.table.remove(here);
     if (!how_.keeps_entries) {
         here.chain = std::exchange(s.left.gone, &here);
@@ -336,6 +366,35 @@ void lanes_state::end_unused() noexcept {
     }
 }
 
+// ---- handles
+
+void lanes_state::add_lane_handle(lane_shard& s, lane& of) noexcept {
+    if (of.handles.fetch_add(1, sys::relaxed) != 0) return;
+    add_handle();                     // all handles of one lane count as one handle of the lanes
+    if (of.is_unused()) erase(s, of); // the lane is new, and now is resting
+}
+
+void lanes_state::drop_lane_handle(const known_lane& of) noexcept {
+    lane& here = *of.where;
+    std::uint32_t count = here.handles.load(sys::relaxed);
+    while (count > 1) {
+        // [LN7] Release: the thread that drops the last handle sees the posts by this handle.
+        if (here.handles.compare_exchange_weak(count, count - 1, sys::release, sys::relaxed)) return;
+    }
+    if (!is_in_child()) { // in the child, another thread may own the lock forever
+        lane_shard& s = *of.shard;
+        lock guard(s.lock);
+        // Another thread may have made a handle meanwhile. [LN7] Acquire: this thread sees the posts by all
+        // earlier handles. Release is not necessary, because the last handle is dropped under the same lock.
+        if (here.handles.fetch_sub(1, sys::acquire) != 1) return;
+        if (!EKIDEN_MUTANT(lanes_drop_before_sorting))
+            sort_all(s); // tasks in the inbox may have a pointer to the lane
+        if (here.is_resting) erase(s, here);
+        unlock(guard, s);
+    }
+    drop_handle();
+}
+
 // ---- dispatch, close and wait
 
 bool lanes_state::runs_here(lane_shard& s, keyed_task* given) {
@@ -345,12 +404,13 @@ bool lanes_state::runs_here(lane_shard& s, keyed_task* given) {
     lock guard(s.lock);
     // The tasks that this thread has posted before must be in their lanes.
     const bool is_sorted = EKIDEN_MUTANT(lanes_dispatch_before_older_posts) || sort(s);
-    lane* const found = is_sorted ? how_.lane_of(s, *given) : nullptr;
+    lane* const found = is_sorted ? lane_of(s, *given) : nullptr;
     if (found == nullptr || !found->is_unused()) {
         unlock(guard, s);
         return false;
     }
     lane& here = *found;
+    if (std::exchange(here.is_resting, false)) --s.resting;
     here.is_running = true;
     ++s.posted;
     batch taken;
@@ -382,7 +442,7 @@ std::size_t lanes_state::close(lock guard, lane_shard& s, lane* here) noexcept {
 }
 
 bool lanes_state::wait_idle(lock guard, lane_shard& s, lane* here, const wait_limit& limit) {
-    if (here == nullptr) return unlock(guard, s), true;
+    if (here == nullptr || here->is_resting) return unlock(guard, s), true;
     if (serial_scope::is_beneath(scope_of(*here, false))
         || serial_scope::is_beneath(scope_of(*here, true))) { // the function runs until this wait returns
         unlock(guard, s);

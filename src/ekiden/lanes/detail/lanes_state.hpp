@@ -60,10 +60,13 @@ struct alignas(sys::isolation) lane_shard final : task {
 
     alignas(sys::isolation) lane_lock lock; // guards all members below
     bool tasks_are_long = true;
-    bool is_stalled = false; // see sort()
+    bool is_stalled = false;   // see sort()
+    bool is_avoided = false;   // see stays_away()
+    std::uint32_t threads = 0; // the number of drains that run lanes
     ready_list ready;
     lane_table table;
-    lane* unused = nullptr; // a list of lanes that are reused for new keys, linked by lane::chain
+    std::size_t resting = 0; // the number of lanes in the table that are unused and exist for their handles
+    lane* unused = nullptr;  // a list of lanes that are reused for new keys, linked by lane::chain
     std::uint32_t unused_count = 0;
     std::uint64_t posted = 0;
     std::uint64_t run = 0;
@@ -102,6 +105,11 @@ public:
     }
     /// Throws std::invalid_argument, because a list of keys belongs to other lanes.
     [[noreturn]] static void refuse_keys_of_others(const char* where);
+
+    /// Adds a handle to a lane that is in the table. The caller must own the lock.
+    void add_lane_handle(lane_shard& s, lane& of) noexcept;
+    /// Removes a handle of a lane. Erases the lane if this was the last handle and the lane is idle.
+    void drop_lane_handle(const known_lane& of) noexcept;
 
     /// If the lane of the task is idle, runs the task and returns true. Throws whatever the task throws. If
     /// the lane is not idle, returns false. In this case, the task still belongs to the caller. The caller
@@ -148,8 +156,8 @@ protected:
     struct operations {
         /// Gives a task to the inner executor, like accept() of an executor.
         bool (*schedule)(lanes_state&, task*, task_order);
-        /// Returns the lane of the task's key. Adds a lane if the key has none. If the lane cannot be added,
-        /// returns null and sets leftovers::failure.
+        /// Returns the lane of the task's key. The task must have a key. Adds a lane if the key has none. If
+        /// the lane cannot be added, returns null and sets leftovers::failure.
         lane* (*lane_of)(lane_shard&, keyed_task&) noexcept;
         /// Destroys a lane and its key.
         void (*end_lane)(lane&) noexcept;
@@ -212,6 +220,7 @@ private:
     void turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* given) noexcept;
     void append(lane_shard& s, lane& here, keyed_task* given) noexcept;
     [[nodiscard]] bool sort(lane_shard& s) noexcept;
+    [[nodiscard]] lane* lane_of(lane_shard& s, keyed_task& given) noexcept;
     void give_to_lane(lane_shard& s, keyed_task& given) noexcept;
     [[nodiscard]] bool offer(lane_shard& s, task_order order, const task* given);
     [[nodiscard]] bool give_drain(lane_shard& s, task_order order, const task* given);
@@ -239,6 +248,7 @@ private:
 
     static const char* answer_drain(task* drain, task_request request);
     void run_ready(lane_shard& s);
+    [[nodiscard]] bool stays_away(lock& guard, lane_shard& s) noexcept;
     void run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_kept);
     void choose_first(lane_shard& s, simulated_thread& simulation) noexcept;
     [[nodiscard]] bool run_taken(lock& guard, lane_shard& s, lane& here, batch& taken, batch_limit& limit,

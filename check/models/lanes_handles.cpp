@@ -1,0 +1,161 @@
+// lanes: handles. The last handle of a lane is destroyed while other threads post, run the lane, or make a
+// handle.
+#include <check/models/strand_model.hpp>
+#include <ekiden/lanes/lanes.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace {
+
+using namespace ekiden;
+using namespace ekiden_model;
+using test_lanes = lanes<int, one_place::executor>;
+using handle = test_lanes::lane_type;
+
+constexpr lanes_options one_shard{.shards = 1, .delay_sampling = 0};
+constexpr lanes_options two_shards{.shards = 2, .delay_sampling = 0};
+
+// With two shards, the keys are in different shards, as in lanes_requests.cpp.
+constexpr int low = 0;
+constexpr int high = 1;
+
+// In some models, load buffering is not reported, because some loads are hints. A thread that reads
+// has_several_ too early only acquires a lock. A drain only compares the number of handles with 0, and this
+// number becomes 0 only under the lock.
+#define HINT_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 2, __VA_ARGS__)
+
+/// Runs what is left: drains that find nothing.
+void run_rest(one_place& context) {
+    while (context.run_one()) {
+    }
+}
+
+} // namespace
+
+STRAND_MODEL(lanes_handle_against_drain,
+             .about = "the last handle is destroyed while a drain runs the lane and would erase it",
+             .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread poster([&] {
+            const handle one = l.lane(1);
+            (void)l.post(one, all.note(0));
+            (void)l.post(1, all.note(1));
+        });
+        all.run_until(context, 2);
+        poster.join();
+        run_rest(context);
+        check::that(l.active() == 0 && l.lane(1).key() == 1, "the lanes are as they were");
+    }
+    check::that(all.ran.size() == 2 && all.in_order(0, 1), "each ran once, in order");
+}
+
+STRAND_MODEL(lanes_handles_of_two_threads,
+             .about = "[LN7] a thread posts and destroys its handle, another thread destroys the last one",
+             .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        std::optional<handle> one = l.lane(1);
+        sys::thread poster([&, own = *one]() mutable {
+            const handle mine = std::move(own);
+            (void)l.post(mine, all.note(0));
+        });
+        one.reset();
+        (void)l.post(1, all.note(1));
+        all.run_until(context, 2);
+        poster.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the lane is idle");
+    }
+    check::that(all.ran.size() == 2, "each ran once");
+}
+
+HINT_MODEL(lanes_handle_made_again,
+           .about = "a thread makes a handle while another thread destroys the last one", .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread other([&] {
+            const handle one = l.lane(1);
+            const handle two = one;
+            (void)l.post(two, all.note(0));
+        });
+        {
+            const handle one = l.lane(1);
+            (void)l.post(one, all.note(1));
+        }
+        all.run_until(context, 2);
+        other.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the lane is idle");
+    }
+    check::that(all.ran.size() == 2, "each ran once");
+}
+
+STRAND_MODEL(lanes_handle_of_idle_lane,
+             .about = "a lane falls idle beneath its handle: it is waited for, closed, and posted to again",
+             .preemptions = 1, .spurious = 0) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        const handle one = l.lane(1);
+        (void)l.post(one, all.note(0));
+        sys::thread runner([&] { all.run_until(context, 2); });
+        l.wait_idle(one);
+        check::that(all.ran.size() == 1 && l.active() == 0, "the lane has run, and is idle");
+        check::that(l.close(one) == 0, "nothing waits");
+        (void)l.post(1, all.note(1));
+        l.wait_idle(one);
+        check::that(all.ran.size() == 2, "the lane was open");
+        runner.join();
+    }
+}
+
+HINT_MODEL(lanes_request_by_handles,
+           .about = "a request by handles, which are destroyed while the request waits", .preemptions = 1) {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, two_shards);
+        sys::thread poster([&] {
+            (void)l.post(high, all.note(0));
+            (void)l.post({l.lane(low), l.lane(high)}, all.note(1));
+        });
+        (void)l.post(low, all.note(2));
+        all.run_until(context, 3);
+        poster.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the lanes are idle");
+    }
+    check::that(all.ran.size() == 3 && all.in_order(0, 1), "each ran once, in order");
+}
+
+STRAND_MODEL(lanes_last_handle_in_function,
+             .about = "a function destroys the last handle of its lane, and of the lanes", .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        std::optional<test_lanes> l(std::in_place, one_place::executor{context}, one_shard);
+        sys::thread runner([&] { all.run_until(context, 1); });
+        {
+            handle one = l->lane(1);
+            const handle to = one;
+            (void)l->post(to, [own = std::move(one), note = all.note(0)]() mutable {
+                const handle last = std::move(own);
+                note();
+            });
+        }
+        l.reset();
+        runner.join();
+        run_rest(context);
+    }
+    check::that(all.ran.size() == 1, "it ran once");
+}
