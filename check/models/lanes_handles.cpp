@@ -4,6 +4,7 @@
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -158,4 +159,26 @@ STRAND_MODEL(lanes_last_handle_in_function,
         run_rest(context);
     }
     check::that(all.ran.size() == 1, "it ran once");
+}
+
+STRAND_MODEL(lanes_last_executor_in_function,
+             .about = "a function destroys the last executor of a lane while a thread still posts by it",
+             .preemptions = 3) {
+    one_place context;
+    account all;
+    {
+        std::optional<test_lanes> l(std::in_place, one_place::executor{context}, one_shard);
+        auto last = std::make_unique<test_lanes::executor_type>(l->get_executor(1));
+        l.reset();
+        sys::thread runner([&] { all.run_until(context, 2); });
+        auto& executor = *last;
+        executor.post(all.note(1));
+        executor.post([own = std::move(last), note = all.note(2)]() mutable {
+            own.reset();
+            note();
+        });
+        runner.join();
+        run_rest(context);
+    }
+    check::that(all.ran.size() == 2, "each ran once");
 }
