@@ -48,6 +48,8 @@ concept key_or_handle = std::convertible_to<const Which&, typename Lanes::key_ty
 /// executor belongs to one of these lanes.
 void refuse_second_turn(const turn_record& wanted, const environment* from);
 
+inline constexpr const char* turn_dropped = "async_turn: the lanes have refused or abandoned the request";
+
 /// An operation that waits for a turn. `IsSpawned` is true for the turn of spawn_in_turn(). The request of
 /// this turn is already in its lanes, and the thread that has called spawn_in_turn() runs the coroutine up to
 /// this wait.
@@ -78,8 +80,7 @@ public:
     static state_value change(state_value now) noexcept { return now; }
     static void give_back() noexcept {} // the destructor of the turn gives the lanes back
     [[nodiscard]] lane_turn granted() {
-        if (!IsSpawned && turn_access::record(turn_).is_dropped())
-            throw operation_canceled("async_turn: the lanes have refused or abandoned the request");
+        if (!IsSpawned && turn_access::record(turn_).is_dropped()) throw operation_canceled(turn_dropped);
         return std::move(turn_);
     }
 
@@ -104,11 +105,15 @@ private:
     suspension home_;
 };
 
-/// Calls `f` during the turn. `f` is destroyed before the turn ends.
-template <class F>
+/// Calls `f` during the turn. `f` is destroyed before the turn ends. If the lanes have dropped the request
+/// and nothing waits for the result, the coroutine is dropped without a report, like a posted function.
+template <class F, bool IsDetached>
 coroutine<result_of_source<F>> run_in_turn(lane_turn wanted, std::optional<F> f) {
     const lane_turn held = co_await lock_awaiter<turn_operation<true>>(std::move(wanted));
-    if (turn_access::record(held).is_dropped()) co_await drop_awaiter();
+    if (turn_access::record(held).is_dropped()) {
+        if constexpr (IsDetached) co_await drop_awaiter();
+        throw operation_canceled(turn_dropped);
+    }
     struct at_end {
         std::optional<F>& f;
         ~at_end() { f.reset(); }
@@ -119,6 +124,7 @@ coroutine<result_of_source<F>> run_in_turn(lane_turn wanted, std::optional<F> f)
 template <class F, class Executor, class Token>
 auto spawn_with(lane_turn turn, const Executor& where, F&& f, Token&& token, spawn_options&& chosen) {
     using callable = std::decay_t<F>;
+    constexpr bool is_detached = std::same_as<std::decay_t<Token>, detached_t>;
     static_cast<void>(sizeof(typename spawned_result<callable>::type*)); // reports what cannot be spawned
     refuse_empty<callable>(f, "spawn_in_turn");
     std::optional<callable> kept(std::in_place, std::forward<F>(f));
@@ -129,7 +135,7 @@ auto spawn_with(lane_turn turn, const Executor& where, F&& f, Token&& token, spa
     return spawn_by_token(
         where,
         [turn = std::move(turn), kept = std::move(kept)]() mutable {
-            return run_in_turn<callable>(std::move(turn), std::move(kept));
+            return run_in_turn<callable, is_detached>(std::move(turn), std::move(kept));
         },
         std::forward<Token>(token), std::move(chosen), starts_here);
 }
@@ -223,9 +229,9 @@ template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key
 ///
 /// `f`, the completion token and the options have the same meaning as in co_spawn(). A stop request before
 /// the beginning withdraws the request, even if all threads of the inner context are busy. If the lanes
-/// refuse or abandon the request, the coroutine is dropped before it begins: `f` is destroyed, a future
-/// throws operation_canceled, and a completion handler is not called. The turn ends before the future or the
-/// completion handler gets the result.
+/// refuse or abandon the request, `f` is destroyed without a call, and the future or the completion handler
+/// gets operation_canceled. With the token `detached`, nobody is told, as for a posted function. The turn
+/// ends before the future or the completion handler gets the result.
 ///
 /// Throws like post() and co_spawn(). A call that throws has no effect. The rules of async_turn() for
 /// deadlocks apply to the coroutine.

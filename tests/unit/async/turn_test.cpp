@@ -9,6 +9,7 @@
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/when_all.hpp>
 #include <ekiden/async/yield.hpp>
+#include <ekiden/future/promise.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/event.hpp>
 
@@ -16,6 +17,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <stop_token>
 #include <system_error>
 
@@ -209,6 +211,11 @@ TEST_CASE("a request that the lanes refuse or abandon is dropped before it begin
     };
     auto waiting = spawn_in_turn(accounts, {1, 2}, never, use_future);
     auto refused = spawn_in_turn(accounts, 1, never, use_future);
+    promise<std::exception_ptr> told;
+    auto failure = told.get_future();
+    spawn_in_turn(accounts, 1, never, [&told](std::exception_ptr error) { told.set_value(error); });
+    CHECK(code_of([&] { std::rethrow_exception(failure.get()); }) == std::errc::operation_canceled);
+    spawn_in_turn(accounts, 1, never); // nobody is told
     CHECK(code_of([&] { refused.get(); }) == std::errc::operation_canceled);
     CHECK(accounts.close(1) == 1);
     CHECK(code_of([&] { waiting.get(); }) == std::errc::operation_canceled);
