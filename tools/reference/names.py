@@ -196,5 +196,8 @@ class Reference:
             if compound is None or inner.get("prot") != "public" or "<" in compound.findtext("compoundname"):
                 continue
             if not self.is_library(compound):
-                own.append((place_of(compound)[1], header, compound))
+                # A nested class may be defined in another public header. Then it comes last.
+                file, line = place_of(compound)
+                is_here = file == place_of(node)[0]
+                own.append((line if is_here else line + 1_000_000, self.header(file), compound))
         members += [(at, member) for _, at, member in sorted(own, key=lambda m: m[0])]

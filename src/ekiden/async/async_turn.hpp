@@ -230,7 +230,7 @@ template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key
 /// `f`, the completion token and the options have the same meaning as in co_spawn(). A stop request before
 /// the beginning withdraws the request, even if all threads of the inner context are busy. If the lanes
 /// refuse or abandon the request, `f` is destroyed without a call, and the future or the completion handler
-/// gets operation_canceled. With the token `detached`, nobody is told, as for a posted function. The turn
+/// gets operation_canceled. With the token `detached`, no report is made, as for a posted function. The turn
 /// ends before the future or the completion handler gets the result.
 ///
 /// Throws like post() and co_spawn(). A call that throws has no effect. The rules of async_turn() for

@@ -215,7 +215,7 @@ TEST_CASE("a request that the lanes refuse or abandon is dropped before it begin
     auto failure = told.get_future();
     spawn_in_turn(accounts, 1, never, [&told](std::exception_ptr error) { told.set_value(error); });
     CHECK(code_of([&] { std::rethrow_exception(failure.get()); }) == std::errc::operation_canceled);
-    spawn_in_turn(accounts, 1, never); // nobody is told
+    spawn_in_turn(accounts, 1, never); // no report is made
     CHECK(code_of([&] { refused.get(); }) == std::errc::operation_canceled);
     CHECK(accounts.close(1) == 1);
     CHECK(code_of([&] { waiting.get(); }) == std::errc::operation_canceled);
