@@ -53,8 +53,8 @@ public:
     virtual bool take(request& r) = 0;
     virtual void add_to(ekiden::prometheus_page& /*page*/) const {}
 
-    /// From now on, requests come back without being run. A request that awaits is told, and comes back soon.
-    /// Any thread.
+    /// After this call, requests are returned without a run. A request that waits (WAIT) ends its wait, and
+    /// is then returned. Any thread.
     void give_up() noexcept { stop_.request_stop(); }
 
 protected:

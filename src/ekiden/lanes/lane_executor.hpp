@@ -71,7 +71,7 @@ private:
     }
 
     // The copy constructor of an executor must not throw. A key whose copy constructor may throw is stored
-    // outside of the handle.
+    // outside of the executor.
     static constexpr bool key_lies_inside = std::is_nothrow_copy_constructible_v<Key>;
     using stored = std::conditional_t<key_lies_inside, Key, std::shared_ptr<const Key>>;
 

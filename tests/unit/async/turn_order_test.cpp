@@ -3,8 +3,10 @@
 #include "run_coroutine.hpp"
 #include "turn_support.hpp"
 
+#include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_scope.hpp>
 #include <ekiden/async/sleep.hpp>
+#include <ekiden/async/spawn_options.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/execution/any_executor.hpp>
@@ -13,6 +15,7 @@
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sim/sim_context.hpp>
+#include <ekiden/sync/event.hpp>
 
 #include <doctest/doctest.h>
 
@@ -21,6 +24,8 @@
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -306,4 +311,34 @@ TEST_CASE("a handle of a lane can take the place of a key of a turn") {
     done.get();
     pool.wait_idle();
     CHECK(runs == 2);
+}
+
+TEST_CASE("a turn by handle is withdrawn like a turn by key, also if its handles are destroyed meanwhile") {
+    thread_pool pool(2);
+    const bank l(pool.get_executor());
+    std::atomic<int> runs = 0;
+    for (int n = 0; n != 500; ++n) {
+        std::stop_source stop;
+        const auto held = l.lane(2);
+        event opened;
+        auto holding =
+            spawn_in_turn(l, held, [&]() -> coroutine<> { co_await async_wait(opened); }, use_future);
+        auto first = std::make_optional(l.lane(1));
+        auto gone = spawn_in_turn(
+            l, l.keys().write(*first).read(held), []() -> coroutine<> { co_return; }, use_future,
+            spawn_options().stop(stop.get_token()));
+        CHECK(l.post(*first, [&runs] { ++runs; }));
+        if (n % 2 == 0) first.reset(); // the request is in the inbox or in its lanes
+        if (n % 3 == 0) l.wait_idle(5);
+        stop.request_stop();
+        CHECK_THROWS_AS(gone.get(), operation_canceled);
+        l.wait_idle(1);
+        CHECK(runs == n + 1);
+        opened.set();
+        holding.get();
+    }
+    pool.wait_idle();
+    CHECK(l.active() == 0);
+    const auto counts = l.metrics();
+    CHECK(counts.posted == counts.run + counts.dropped);
 }

@@ -141,7 +141,8 @@ struct lane_request : runnable {
     [[nodiscard]] virtual bool run() = 0;
     /// Destroys the function. Has no effect if it has been destroyed already.
     virtual void drop() noexcept = 0;
-    /// Frees the request with its claims. The request of a turn is freed by the second call.
+    /// Frees the request with its claims. The request of a turn has several owners. Each of them calls end(),
+    /// and the last call frees the request.
     virtual void end() noexcept = 0;
 
     [[nodiscard]] bool has(const task* wanted) noexcept {
@@ -169,8 +170,8 @@ protected:
 };
 
 inline bool lane_claim::cancel() noexcept {
-    // Relaxed is enough, because the thread that ends the request sees this store through `pending`.
     where = nullptr;
+    // Relaxed is enough, because the thread that ends the request sees this store through `pending`.
     has_canceled = !request->is_canceled.exchange(true, sys::relaxed);
     return has_canceled;
 }

@@ -368,7 +368,9 @@ void lanes_state::withdraw(lane_shard& s, lane_claim& gone) noexcept {
     gone.has_withdrawn = true;
     if (EKIDEN_MUTANT(lanes_withdraw_keeps_lanes)) return;
     if (gone.is_granted) return release(s, gone, s.ready);
-    if (gone.where == nullptr) return; // the claim is in the inbox, or has been abandoned
+    // The claim has been abandoned, or is in the inbox. A claim by handle knows its lane also in the inbox.
+    // Then settle() has no effect.
+    if (gone.where == nullptr) return;
     if (is_bounded_ && !EKIDEN_MUTANT(lanes_withdraw_keeps_room)) {
         --gone.where->waiting;
         tasks_left(s, *gone.where, 1);

@@ -16,10 +16,6 @@ class lanes_state;
 class turn_record;
 struct lane_request;
 namespace detail {
-struct turn_access; // defined by the part async
-}
-
-namespace detail {
 struct turn_access; // see async/async_turn.hpp
 }
 
