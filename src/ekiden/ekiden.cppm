@@ -203,6 +203,18 @@ using ekiden::write_timeline;
 using ekiden::yield;
 } // namespace ekiden
 
+export namespace ekiden::records {
+using ekiden::records::find;
+using ekiden::records::header;
+using ekiden::records::headers;
+using ekiden::records::on_failure;
+using ekiden::records::outgoing;
+using ekiden::records::position;
+using ekiden::records::reply;
+using ekiden::records::request;
+using ekiden::records::retry_options;
+} // namespace ekiden::records
+
 export namespace ekiden::sim {
 using ekiden::sim::allocation_point;
 using ekiden::sim::allocator;

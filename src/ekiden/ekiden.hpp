@@ -9,6 +9,7 @@
 #include <ekiden/loop.hpp>
 #include <ekiden/observe.hpp>
 #include <ekiden/pool.hpp>
+#include <ekiden/records.hpp>
 #include <ekiden/sim.hpp>
 #include <ekiden/sync.hpp>
 #include <ekiden/timer.hpp>

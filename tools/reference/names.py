@@ -6,7 +6,8 @@ import xml.etree.ElementTree as xml
 import tree  # the repository's files
 from declarations import Header, kind_of, place_of, simple
 
-NAMESPACES = ("ekiden", "ekiden::sim", "ekiden::trace", "ekiden::checkable", "ekiden::check")
+NAMESPACES = ("ekiden", "ekiden::records", "ekiden::sim", "ekiden::trace", "ekiden::checkable", "ekiden::check",
+              "ekiden::kafka", "ekiden::postgres")
 LIBRARY = "For the library"  # begins the text of a name in conventional.txt that the reference leaves out
 PRIVATE = re.compile(r"For the library's own use|\bPrivate;")  # in the comment of a public member
 # Private classes that declarations name all the same: bases of public classes, and objects that programs only pass on.

@@ -8,13 +8,14 @@ import tree
 
 LEVELS = {
     "sys": 0,
-    "check": 1, "context": 1, "queue": 1, "observe": 1,
+    "check": 1, "context": 1, "queue": 1, "observe": 1, "records": 1,
     "sync": 2,
     "future": 3,
     "execution": 4,
     "lanes": 5, "pool": 5, "loop": 5, "timer": 5,
     "fork": 6, "async": 6,
     "adapter": 7, "sim": 7,
+    "kafka": 8, "postgres": 8,
 }
 OUTSIDE = re.compile(r"(check|lab|tests|examples|tools)/")
 
