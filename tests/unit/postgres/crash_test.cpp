@@ -54,6 +54,9 @@ TEST_CASE("a server that is killed and started again costs no record and no orde
     };
     running_worker one(where, {.queue = "in", .connections = 4}, f);
     running_worker two(where, {.queue = "in", .connections = 4}, f);
+    // Without its first connections, run() would end.
+    REQUIRE(
+        becomes(server, "select count(*) from pg_stat_activity where application_name = 'ekiden worker'", 8));
     std::jthread producer([&] { post_numbers(poster, 10, 500); });
     for (int i = 0; i != 3; ++i) {
         const auto goal = std::min<std::int64_t>(calls + 300, 4000);
