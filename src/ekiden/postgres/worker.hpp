@@ -48,6 +48,21 @@ struct worker_options {
     records::retry_options retry = {};
 };
 
+/// A record that is not finished.
+struct unfinished_record {
+    records::position id;
+    std::string key;
+    std::chrono::milliseconds age{0}; ///< the time since the record was posted
+};
+
+/// The state of a queue, for all its workers together.
+struct queue_metrics {
+    std::uint64_t lag = 0;                   ///< records that are not finished; at most 100,000 are counted
+    std::uint64_t failing_keys = 0;          ///< keys with a record that has failed and runs again
+    std::uint64_t parked_keys = 0;           ///< keys whose records go to the dead letters
+    std::optional<unfinished_record> oldest; ///< the record with the smallest offset among the counted ones
+};
+
 /// What a worker has done and what is left.
 struct worker_metrics {
     std::uint64_t records = 0;      ///< records whose function has succeeded
@@ -57,19 +72,7 @@ struct worker_metrics {
     std::uint64_t dead_letters = 0; ///< records that were moved to the queue of dead letters
     std::uint64_t reconnects = 0;   ///< times that a lost connection was opened again
 
-    /// The state of the queue for all workers together.
-    struct backlog {
-        std::uint64_t lag = 0;          ///< records that are not finished; at most 100,000 are counted
-        std::uint64_t failing_keys = 0; ///< keys that wait for a retry
-        std::uint64_t parked_keys = 0;  ///< keys whose records go to the dead letters
-        struct oldest_record {
-            records::position id;
-            std::string key;
-            std::chrono::milliseconds age; ///< the time since the record was posted
-        };
-        std::optional<oldest_record> oldest; ///< the record with the smallest offset among the counted ones
-    };
-    std::optional<backlog> queue; ///< empty if the server could not be asked
+    std::optional<queue_metrics> queue; ///< empty if the server could not be asked
 };
 
 /// Adds the metrics of a worker to a page for Prometheus. The names begin with "ekiden_postgres_". Each

@@ -46,14 +46,14 @@ worker_metrics worker::core::metrics() const {
             "select count(*) filter (where failed is not null), count(*) filter (where parked) from "
                 + table("lane") + " where queue = $1",
             {chosen_.queue});
-        worker_metrics::backlog& queue = result.queue.emplace();
+        queue_metrics& queue = result.queue.emplace();
         queue.failing_keys = static_cast<std::uint64_t>(lanes.number(0, 0));
         queue.parked_keys = static_cast<std::uint64_t>(lanes.number(0, 1));
         if (found.count() == 1) {
             queue.lag = static_cast<std::uint64_t>(found.number(0, 2));
-            queue.oldest = {{chosen_.queue, 0, found.number(0, 0)},
-                            found.bytes(0, 1),
-                            std::chrono::milliseconds(found.number(0, 3))};
+            queue.oldest = unfinished_record{{chosen_.queue, 0, found.number(0, 0)},
+                                             found.bytes(0, 1),
+                                             std::chrono::milliseconds(found.number(0, 3))};
         }
     } catch (const error&) { // the server is away, or there are no tables yet
         asks_.reset();
