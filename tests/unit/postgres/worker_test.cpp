@@ -27,7 +27,7 @@ TEST_CASE("three workers handle each record once, in the order of its key") {
             where, {.queue = "in", .connections = 4, .records_per_commit = 50, .keys_per_commit = 10}, apply);
         running_worker three(where, {.queue = "in", .connections = 4, .records_per_commit = 1}, apply);
         post_numbers(poster, keys, 3000 / keys);
-        REQUIRE(poster.flush(60s));
+        REQUIRE(poster.flush(120s));
         REQUIRE(drains(server));
         for (auto* const worker : {&one, &two, &three}) worker->end();
         CHECK(count(server, 3000) == counts{});
@@ -59,7 +59,7 @@ TEST_CASE("two records of a key never run at the same time, and keys run in para
     post_numbers(poster, 10, 20);
     running_worker one(where, {.queue = "in", .connections = 5}, f);
     running_worker two(where, {.queue = "in", .connections = 5}, f);
-    CHECK(poster.flush(30s));
+    CHECK(poster.flush(120s));
     REQUIRE(drains(server));
     one.end();
     two.end();
@@ -76,7 +76,7 @@ TEST_CASE("a slow key does not stop the others") {
     REQUIRE(poster.post("slow", "1"));
     post_numbers(poster, 50, 10);
     REQUIRE(poster.post("slow", "2"));
-    REQUIRE(poster.flush(30s));
+    REQUIRE(poster.flush(120s));
     std::atomic<bool> is_slow{true};
     std::atomic<int> others{0}, slow{0};
     running_worker worker(where, {.queue = "in", .connections = 3},
@@ -105,7 +105,7 @@ TEST_CASE("metrics tell the backlog, the failing and the parked keys") {
     const pg::settings where{.connection = server.connection()};
     pg::poster poster(where, {.queue = "in"});
     post_numbers(poster, 4, 25);
-    REQUIRE(poster.flush(30s));
+    REQUIRE(poster.flush(120s));
     pg::worker idle(where, {.queue = "in"}, apply);
     auto metrics = idle.metrics();
     REQUIRE(metrics.queue);
@@ -131,6 +131,7 @@ TEST_CASE("metrics tell the backlog, the failing and the parked keys") {
                               if (of.key == "k1") throw std::runtime_error("no");
                           });
     REQUIRE(drains(server));
+    worker.end();
     metrics = worker->metrics();
     REQUIRE(metrics.queue);
     CHECK(metrics.queue->lag == 0);
@@ -156,7 +157,7 @@ TEST_CASE("a coroutine is a handler, and its effects are part of the transaction
                               co_await ekiden::sleep_for(100us);
                               to.post("out", std::string(of.key), std::string(of.value));
                           });
-    CHECK(poster.flush(30s));
+    CHECK(poster.flush(120s));
     REQUIRE(drains(server));
     worker.end();
     CHECK(count(server, 100) == counts{});
@@ -169,7 +170,7 @@ TEST_CASE("close() finishes what runs, and gives up at its limit") {
     const pg::settings where{.connection = server.connection()};
     pg::poster poster(where, {.queue = "in"});
     post_numbers(poster, 1, 3);
-    REQUIRE(poster.flush(30s));
+    REQUIRE(poster.flush(120s));
     std::atomic<bool> begun{false}, may_end{false}, was_given_up{false};
     const auto f = [&](const records::request& of, pg::reply& to) {
         apply(of, to);
@@ -247,7 +248,7 @@ TEST_CASE("the rows of keys without records are removed, and such a key works ag
     running_worker worker(where, {.queue = "in"}, apply);
     for (int n = 1; n <= 20; ++n) {
         for (int key = 0; key != 5; ++key) REQUIRE(poster.post("k" + std::to_string(key), std::to_string(n)));
-        REQUIRE(poster.flush(30s));
+        REQUIRE(poster.flush(120s));
         // What a worker does once a minute, at any moment.
         server.sql("delete from ekiden.lane where (queue, key) in (select queue, key from ekiden.lane l "
                    "where failed is "
