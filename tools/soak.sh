@@ -2,7 +2,7 @@
 # The long runs of ./dev soak. Each run is a function. The script dev includes this file, and calls the functions in the
 # repository's root.
 
-soak_runs='tasks server seams'
+soak_runs='tasks server seams postgres'
 
 soak_arguments() {
     for run; do
@@ -28,4 +28,10 @@ soak_seams() {
         build "$preset" seams
         "build/$preset/tests/seams/seams" --clock --seconds 1200
     done
+}
+
+# 10^6 records, three workers, kill -9 of workers and of the server.
+soak_postgres() {
+    build dev postgres_soak
+    build/dev/tests/unit/postgres_soak 1000000 9>&-
 }
