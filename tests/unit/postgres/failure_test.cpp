@@ -179,7 +179,7 @@ TEST_CASE("a key that waits for its retry holds no connection, and later records
     while (good != 100) std::this_thread::sleep_for(1ms);
     CHECK(second == 0);
     REQUIRE(becomes(server, "select count(*) from ekiden.lane where failed is not null", 20));
-    CHECK(worker->metrics().queue->failing_keys == 20);
+    CHECK(worker->metrics().partitions.at(0).retrying == 20);
     heals = true;
     REQUIRE(drains(server));
     CHECK(second == 20);
@@ -263,5 +263,5 @@ TEST_CASE("a transaction that is idle for too long ends, and another worker has 
     stuck.end();
     heir.end();
     CHECK(count(server, 1) == counts{});
-    CHECK(heir->metrics().records == 1);
+    CHECK(heir->metrics().done == 1);
 }

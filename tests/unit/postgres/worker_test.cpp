@@ -31,7 +31,7 @@ TEST_CASE("three workers handle each record once, in the order of its key") {
         REQUIRE(drains(server));
         for (auto* const worker : {&one, &two, &three}) worker->end();
         CHECK(count(server, 3000) == counts{});
-        CHECK(one->metrics().records + two->metrics().records + three->metrics().records == 3000);
+        CHECK(one->metrics().done + two->metrics().done + three->metrics().done == 3000);
         CHECK(one->metrics().reconnects == 0);
     }
 }
@@ -91,9 +91,8 @@ TEST_CASE("a slow key does not stop the others") {
     while (others != 500) std::this_thread::sleep_for(1ms); // hangs if the slow key stops them
     CHECK(slow == 1);
     const auto metrics = worker->metrics();
-    REQUIRE(metrics.queue);
-    REQUIRE(metrics.queue->oldest);
-    CHECK(metrics.queue->oldest->key == "slow");
+    REQUIRE(metrics.partitions.size() == 1);
+    CHECK(metrics.partitions[0].oldest_key == "slow");
     is_slow = false;
     REQUIRE(drains(server));
     CHECK(slow == 2);
@@ -108,17 +107,16 @@ TEST_CASE("metrics tell the backlog, the failing and the parked keys") {
     REQUIRE(poster.flush(120s));
     pg::worker idle(where, {.queue = "in"}, apply);
     auto metrics = idle.metrics();
-    REQUIRE(metrics.queue);
-    CHECK(metrics.queue->lag == 100);
-    REQUIRE(metrics.queue->oldest);
-    CHECK(metrics.queue->oldest->key == "k0");
-    CHECK(metrics.queue->oldest->id.offset == server.number("select min(id) from ekiden.record"));
-    CHECK(metrics.queue->oldest->age >= 0ms);
+    REQUIRE(metrics.partitions.size() == 1);
+    CHECK(metrics.partitions[0].topic == "in");
+    CHECK(metrics.partitions[0].lag == 100);
+    CHECK(metrics.partitions[0].oldest_key == "k0");
+    CHECK(metrics.partitions[0].oldest_offset == server.number("select min(id) from ekiden.record"));
+    CHECK(metrics.partitions[0].oldest_age >= 0ms);
     ekiden::prometheus_page page;
-    pg::add_metrics(page, metrics, "in");
+    records::add_metrics(page, metrics, "w1");
     const std::string text = page.text();
-    CHECK(text.find("ekiden_postgres_lag_records{queue=\"in\"} 100") != std::string::npos);
-    CHECK(text.find("ekiden_postgres_oldest_record_age_seconds{queue=\"in\",key=\"k0\"}")
+    CHECK(text.find("ekiden_worker_lag_records{worker=\"w1\",topic=\"in\",partition=\"0\"} 100")
           != std::string::npos);
 
     running_worker worker(where,
@@ -133,14 +131,14 @@ TEST_CASE("metrics tell the backlog, the failing and the parked keys") {
     REQUIRE(drains(server));
     worker.end();
     metrics = worker->metrics();
-    REQUIRE(metrics.queue);
-    CHECK(metrics.queue->lag == 0);
-    CHECK(metrics.queue->parked_keys == 1);
-    CHECK_FALSE(metrics.queue->oldest);
-    CHECK(metrics.records == 75);
+    REQUIRE(metrics.partitions.size() == 1);
+    CHECK(metrics.partitions[0].lag == 0);
+    CHECK(metrics.partitions[0].parked == 1);
+    CHECK(metrics.partitions[0].oldest_offset == -1);
+    CHECK(metrics.done == 75);
     CHECK(metrics.retries == 2);
     CHECK(metrics.dead_letters == 25);
-    CHECK_FALSE(pg::worker({.connection = "host=/nowhere"}, {.queue = "in"}, apply).metrics().queue);
+    CHECK(pg::worker({.connection = "host=/nowhere"}, {.queue = "in"}, apply).metrics().partitions.empty());
 }
 
 TEST_CASE("a coroutine is a handler, and its effects are part of the transaction") {
