@@ -169,6 +169,7 @@ void partition_ledger::pass(std::int64_t position) {
 
 /// Starts records that were behind the window, and passes holes at the end.
 void partition_ledger::move_on(std::vector<held_record*>& ready, std::vector<void*>& released) {
+    if (!is_running()) return; // Records behind the window have been given up, and are no holes.
     while (!behind_window_.empty() && done_.has_room_for(behind_window_.front()->id.offset)) {
         held_record& r = *behind_window_.front();
         behind_window_.pop_front();
