@@ -149,7 +149,7 @@ private:
     std::map<std::pair<std::int32_t, std::string>, lane_state> lanes_;
     std::map<std::pair<std::int32_t, std::string>, bool> running_;
     std::map<std::pair<std::uint64_t, std::string>, std::int64_t> last_begun_; // by epoch and key
-    std::set<std::pair<std::int32_t, std::int64_t>> finished_;
+    std::set<std::pair<std::uint64_t, std::int64_t>> finished_; // by epoch and offset
     std::set<std::pair<std::uint64_t, std::int64_t>> begun_; // by epoch and offset
     const std::uint64_t plain_producer_;
     core::worker_core core_;

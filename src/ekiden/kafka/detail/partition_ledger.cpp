@@ -265,7 +265,7 @@ void partition_ledger::returned(const commit_part& part, bool outputs_sent, std:
     has_changed_ = true;
     for (held_record* const r : part.carried) {
         r->is_carried = false;
-        if (outputs_sent || !may_commit() || !accepts_results_) free(*r, released);
+        if (outputs_sent || !may_commit()) free(*r, released);
     }
 }
 
