@@ -89,7 +89,7 @@ void process::call(const char* what, std::function<Result(cluster&)> at_broker,
     const auto complete = [is_answered, ended](const Result* got) {
         if (!std::exchange(*is_answered, true)) (*ended)(got);
     };
-    auto& wire = place_.wire;
+    auto& wire = place_.wires[place_.current];
     auto only_once = std::make_unique<std::function<Result(cluster&)>>(std::move(at_broker));
     const bool was_sent =
         wire.send([&c = cluster_, &wire, complete, self = weak_from_this(), request = std::move(only_once)] {
@@ -100,7 +100,11 @@ void process::call(const char* what, std::function<Result(cluster&)> at_broker,
         });
     (void)was_sent;
     (void)what;
-    after(call_limit, [complete] { complete(nullptr); });
+    after(call_limit, [this, complete, is_answered] {
+        // A consumer's commit that overtakes an older one would be undone by it, so its order is kept.
+        if (!*is_answered && options_.is_transactional) place_.current = 1 - place_.current;
+        complete(nullptr);
+    });
 }
 
 // ---- the life of the process
@@ -254,6 +258,7 @@ void process::revoke(std::uint64_t member, std::int32_t generation, std::vector<
         tell("revoked" + text_of(what));
         generation_ = generation;
         is_revoking_ = true;
+        for (const std::int32_t p : what) assigned_[p].limit = now() + options_.revoke_limit;
         core_.revoked(std::make_shared<token>(token{member, generation}), generation, what);
         tick();
     });
@@ -277,6 +282,12 @@ void process::assign(std::uint64_t member, std::int32_t generation, std::vector<
 void process::unassign(std::span<const std::int32_t> partitions) {
     if (is_over_) return;
     tell("gives back" + text_of(partitions));
+    for (const std::int32_t p : partitions) {
+        const fetch& from = assigned_[p];
+        const bool is_lost = from.limit == moment::max() || member_ == 0;
+        expect(core_.failure() || is_lost || from.running == 0 || now() >= from.limit || is_leaving_,
+               "running functions are waited for until the limit of the revocation");
+    }
     for (const std::int32_t p : partitions) assigned_.erase(p);
     is_revoking_ = false;
     std::vector<std::int32_t> what(partitions.begin(), partitions.end());
@@ -301,7 +312,9 @@ void process::load(std::int32_t partition, std::uint64_t epoch) {
                 return tick();
             }
             const auto found = assigned_.find(partition);
-            if (found != assigned_.end() && found->second.epoch == epoch && found->second.position < 0) {
+            const bool is_current = found != assigned_.end() && found->second.epoch == epoch;
+            if (is_current && found->second.position >= 0) ekiden::sim::reached("an outcome was unknown");
+            if (is_current && found->second.position < 0) {
                 found->second.position = std::max<std::int64_t>(got->offset->offset, 0);
                 const auto done = core::from_metadata(got->offset->offset, got->offset->metadata);
                 if (done) found->second.done = *done;
@@ -336,7 +349,8 @@ void process::fetch_from(std::int32_t partition, fetch& from) {
     const auto& log = cluster_.input[static_cast<std::size_t>(partition)];
     const std::size_t end = cluster_.visible[static_cast<std::size_t>(partition)];
     const std::int64_t log_end = end == 0 ? 0 : log[end - 1].offset + 1;
-    if (may_fail("a stale fetch")) from.position = std::max<std::int64_t>(from.position - 2, from.done.first);
+    if (from.position > 0 && may_fail("a stale fetch"))
+        from.position = std::max<std::int64_t>(from.position - 2, from.done.first);
     std::vector<core::fetched_record> batch;
     for (std::size_t i = 0; i != end && batch.size() < room; ++i) {
         const input_entry& one = log[i];
@@ -401,8 +415,10 @@ void process::begin(core::held_record& r, std::pair<std::int32_t, std::string> k
     expect(r.id.offset >= last, "the functions of a key run in the order of its records");
     last = r.id.offset;
     const auto at = assigned_.find(key.first);
-    if (at != assigned_.end() && at->second.epoch == epoch)
+    if (at != assigned_.end() && at->second.epoch == epoch) {
+        ++at->second.running;
         expect(!at->second.done.has(r.id.offset), "no function runs for a record that was committed before");
+    }
     expect(r.request().attempt == r.attempt, "the request is that of the record");
     tell("begins " + std::to_string(r.id.partition) + ":" + std::to_string(r.id.offset) + " " + key.second);
     const auto length =
@@ -412,6 +428,9 @@ void process::begin(core::held_record& r, std::pair<std::int32_t, std::string> k
 
 void process::end(core::held_record& r, const std::pair<std::int32_t, std::string>& key) {
     running_[key] = false;
+    const auto at = assigned_.find(key.first);
+    if (at != assigned_.end() && at->second.epoch == static_cast<payload*>(r.payload)->epoch)
+        --at->second.running;
     lane_state& mine = lanes_[key];
     mine.is_busy = false;
     mine.queue.pop_front();

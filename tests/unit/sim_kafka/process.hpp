@@ -8,6 +8,8 @@
 #include <ekiden/sim/link.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 
+#include <array>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
@@ -30,13 +32,16 @@ struct observations {
     std::size_t payloads = 0; ///< that have not been released
 };
 
-/// A machine on which one process after the other runs. Its connection survives its processes, so a message
-/// of a killed process can arrive later.
+/// A machine on which one process after the other runs. Its connections survive its processes, so a message
+/// of a killed process can arrive later. After a time-out, a process uses the other connection. So a request
+/// that has timed out can arrive after later requests.
 struct place_of_worker {
     place_of_worker(cluster& c, const char* name)
-        : context({.name = name, .in_order = true}), wire(context, c.place, name) {}
+        : context({.name = name, .in_order = true}),
+          wires{{{context, c.place, name}, {context, c.place, name}}} {}
     ekiden::sim_context context;
-    ekiden::sim::link wire;
+    std::array<ekiden::sim::link, 2> wires;
+    std::size_t current = 0; ///< the connection that is used
 };
 
 class process final : public core::broker_link,
@@ -57,9 +62,11 @@ public:
 private:
     struct fetch {
         std::uint64_t epoch = 0;
-        std::int64_t position = -1; // unknown until the committed offset has been read
-        core::done_offsets done;    // when the assignment began
-        std::size_t alive = 0;      // payloads
+        std::int64_t position = -1;   // unknown until the committed offset has been read
+        core::done_offsets done;      // when the assignment began
+        std::size_t alive = 0;        // payloads
+        std::size_t running = 0;      // functions
+        moment limit = moment::max(); // of the revocation
     };
     struct lane_state {
         std::deque<core::held_record*> queue;
@@ -149,8 +156,8 @@ private:
     std::map<std::pair<std::int32_t, std::string>, lane_state> lanes_;
     std::map<std::pair<std::int32_t, std::string>, bool> running_;
     std::map<std::pair<std::uint64_t, std::string>, std::int64_t> last_begun_; // by epoch and key
-    std::set<std::pair<std::uint64_t, std::int64_t>> finished_; // by epoch and offset
-    std::set<std::pair<std::uint64_t, std::int64_t>> begun_; // by epoch and offset
+    std::set<std::pair<std::uint64_t, std::int64_t>> finished_;                // by epoch and offset
+    std::set<std::pair<std::uint64_t, std::int64_t>> begun_;                   // by epoch and offset
     const std::uint64_t plain_producer_;
     core::worker_core core_;
 };
