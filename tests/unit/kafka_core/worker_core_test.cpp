@@ -1,19 +1,14 @@
-// The logic of the Kafka worker with lanes in real threads, and single steps of its protocol.
+// The logic of the Kafka worker step by step.
 #include <ekiden/kafka/detail/worker_core.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -368,105 +363,4 @@ TEST_CASE("without transactions, outputs that all brokers have are not sent agai
     REQUIRE(one.link.batches.size() == 2);
     CHECK(one.batch().parts.at(0).offset == 1);
     CHECK(one.batch().parts.at(0).carried.empty());
-}
-
-TEST_CASE("functions in several threads, while partitions come and go, run in the order of their keys") {
-    constexpr std::int64_t count = 30'000;
-    constexpr unsigned threads = 3;
-    struct lanes_link : fake_link {
-        void start(std::span<core::held_record* const> ready) override {
-            for (core::held_record* const r : ready) {
-                lane& mine = lanes[std::stoul(std::string(r->key)) % threads];
-                const std::scoped_lock hold(mine.lock);
-                mine.queue.push_back(r);
-                mine.changed.notify_one();
-            }
-        }
-        struct lane {
-            std::mutex lock;
-            std::condition_variable changed;
-            std::deque<core::held_record*> queue;
-            bool ends = false;
-        };
-        std::array<lane, threads> lanes;
-    } link;
-    core::core_options chosen = plain(false);
-    chosen.commit_every = 1ms;
-    chosen.retry.delay = 1ms;
-    chosen.limits.held = 300;
-    core::worker_core worker(chosen, link);
-    std::vector<std::string> keys;
-    for (unsigned i = 0; i != 50; ++i) keys.push_back(std::to_string(i));
-    std::atomic<bool> is_ordered{true};
-    std::vector<std::thread> running;
-    for (unsigned i = 0; i != threads; ++i) {
-        running.emplace_back([&, i] {
-            std::map<std::string, std::int64_t> last;
-            for (lanes_link::lane& mine = link.lanes[i];;) {
-                std::unique_lock hold(mine.lock);
-                mine.changed.wait(hold, [&] { return mine.ends || !mine.queue.empty(); });
-                if (mine.queue.empty()) return;
-                core::held_record& r = *mine.queue.front();
-                mine.queue.pop_front();
-                hold.unlock();
-                if (!worker.begin(r)) continue;
-                const auto at = last.try_emplace(std::string(r.key), r.id.offset).first;
-                // After a revocation, records that were not committed come again.
-                if (r.request().generation == 1 && r.id.offset < at->second) is_ordered = false;
-                at->second = r.id.offset;
-                if (r.id.offset % 997 == 5 && r.attempt < 3)
-                    worker.ended(r, "no");
-                else
-                    worker.ended(r, ekiden::records::reply());
-            }
-        });
-    }
-    worker.start();
-    worker.producer_ready({});
-    worker.assigned(std::make_shared<int>(1), 1, std::vector<std::int32_t>{0});
-    worker.loaded({0, link.loads.back().second, 0, "", {}});
-    std::int64_t next = 0;
-    std::int64_t committed = 0;
-    std::size_t given = 0;
-    std::string metadata;
-    std::int32_t generation = 1;
-    while (committed != count) {
-        std::vector<core::fetched_record> batch(std::min<std::size_t>(worker.room(0), 100));
-        batch.resize(std::min(batch.size(), static_cast<std::size_t>(count - next)));
-        for (core::fetched_record& one : batch) {
-            one.offset = next++;
-            one.key = keys[static_cast<std::size_t>(one.offset) % keys.size()];
-        }
-        given += batch.size();
-        worker.arrived(0, batch);
-        worker.tick(ekiden::sys::clock::now());
-        if (!link.batches.empty()) {
-            committed = link.batches.back()->parts.at(0).offset;
-            metadata = link.batches.back()->parts.at(0).metadata;
-            worker.commit_ended(std::exchange(link.batches, {}).back()->number, {});
-        }
-        if (generation < 6 && next > generation * count / 6) {
-            const std::vector<std::int32_t> all{0};
-            if (++generation % 2 == 0)
-                worker.revoked(std::make_shared<int>(2), generation, all);
-            else
-                worker.lost(all);
-        }
-        if (!std::exchange(link.unassigned, {}).empty()) {
-            worker.assigned(std::make_shared<int>(3), generation, std::vector<std::int32_t>{0});
-            worker.loaded({0, link.loads.back().second, committed, metadata, {}});
-            next = committed;
-        }
-    }
-    while (worker.in_lanes() != 0) worker.tick(ekiden::sys::clock::now());
-    for (lanes_link::lane& lane : link.lanes) {
-        const std::scoped_lock hold(lane.lock);
-        lane.ends = true;
-        lane.changed.notify_one();
-    }
-    for (std::thread& t : running) t.join();
-    worker.tick(ekiden::sys::clock::now());
-    CHECK(is_ordered);
-    CHECK(generation == 6);
-    CHECK(link.released == given);
 }

@@ -9,6 +9,7 @@
 #include <ekiden/timer/steady_timer.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -161,5 +162,57 @@ private:
     const std::uint64_t plain_producer_;
     core::worker_core core_;
 };
+
+inline constexpr std::chrono::seconds call_limit{1}; // like socket.timeout.ms
+
+/// Runs an event of this process: later if the process is stopped, and never if it has ended.
+template <class F>
+void process::run(F&& f) {
+    if (is_over_) return;
+    if (is_paused_) return backlog_.push_back(std::forward<F>(f));
+    f();
+}
+
+template <class F>
+void process::later(F&& f) {
+    place_.context.get_executor().post([self = weak_from_this(), f = std::forward<F>(f)]() mutable {
+        if (const auto p = self.lock()) p->run(std::move(f));
+    });
+}
+
+template <class F>
+void process::after(std::chrono::nanoseconds delay, F&& f) {
+    const auto timer = std::make_shared<ekiden::steady_timer>(place_.context, delay);
+    timer->async_wait([timer, self = weak_from_this(), f = std::forward<F>(f)](std::error_code) mutable {
+        if (const auto p = self.lock()) p->run(std::move(f));
+    });
+}
+
+/// Calls the broker. Without an answer within the limit, the result is empty. The request can still arrive.
+template <class Result>
+void process::call(const char* what, std::function<Result(cluster&)> at_broker,
+                   std::function<void(const Result*)> done) {
+    const auto is_answered = std::make_shared<bool>(false);
+    const auto ended = std::make_shared<std::function<void(const Result*)>>(std::move(done));
+    const auto complete = [is_answered, ended](const Result* got) {
+        if (!std::exchange(*is_answered, true)) (*ended)(got);
+    };
+    auto& wire = place_.wires[place_.current];
+    auto only_once = std::make_unique<std::function<Result(cluster&)>>(std::move(at_broker));
+    const bool was_sent =
+        wire.send([&c = cluster_, &wire, complete, self = weak_from_this(), request = std::move(only_once)] {
+            const Result got = (*request)(c);
+            (void)wire.send_back([self, complete, got] {
+                if (const auto p = self.lock()) p->run([complete, got] { complete(&got); });
+            });
+        });
+    (void)was_sent;
+    (void)what;
+    after(call_limit, [this, complete, is_answered] {
+        // A consumer's commit that overtakes an older one would be undone by it, so its order is kept.
+        if (!*is_answered && options_.is_transactional) place_.current = 1 - place_.current;
+        complete(nullptr);
+    });
+}
 
 } // namespace sim_kafka
