@@ -2,7 +2,7 @@
 # The long runs of ./dev soak. Each run is a function. The script dev includes this file, and calls the functions in the
 # repository's root.
 
-soak_runs='tasks server seams postgres'
+soak_runs='tasks server seams postgres kafka_seeds'
 
 soak_arguments() {
     for run; do
@@ -34,4 +34,10 @@ soak_seams() {
 soak_postgres() {
     build dev postgres_soak
     build/dev/tests/unit/postgres_soak 1000000 9>&-
+}
+
+# Simulated workers of Kafka, with crashes, rebalances, lost and late answers.
+soak_kafka_seeds() {
+    build dev kafka_seeds
+    build/dev/tests/unit/kafka_seeds 10000
 }
