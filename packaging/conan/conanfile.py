@@ -45,6 +45,8 @@ class Ekiden(ConanFile):
         CMakeDeps(self).generate()
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["EKIDEN_CHECKER"] = bool(self.options.checker)
+        toolchain.cache_variables["EKIDEN_POSTGRES"] = False
+        toolchain.cache_variables["EKIDEN_KAFKA"] = False
         toolchain.generate()
 
     def build(self):

@@ -1,4 +1,5 @@
-"""A part includes only itself and parts on lower levels. The library includes nothing from outside. In the lab, the
+"""A part includes only itself and parts on lower levels. The library includes nothing from outside. Only the parts kafka and
+postgres include the headers of librdkafka and libpq. In the lab, the
 harness and the workloads do not depend on ekiden: only an experiment's files ekiden* include it."""
 
 import posixpath
@@ -17,6 +18,7 @@ LEVELS = {
     "adapter": 7, "sim": 7,
     "kafka": 8, "postgres": 8,
 }
+CLIENTS = {"librdkafka/rdkafka.h": "kafka", "librdkafka/rdkafka_mock.h": "kafka", "libpq-fe.h": "postgres"}
 OUTSIDE = re.compile(r"(check|lab|tests|examples|tools)/")
 
 
@@ -39,6 +41,8 @@ def check(root):
                 name = posixpath.normpath(posixpath.join(path.parent.as_posix(), name[1:])).removeprefix("src/")
             if OUTSIDE.match(name) and not (part in ("sys", "check") and name.startswith("check/engine/")):
                 yield f"{path}:{line}: the library includes '{name}', which is not part of it"
+            if (owner := CLIENTS.get(name.lstrip('"'))) and part != owner:
+                yield f"{path}:{line}: '{name}' is included outside of the part {owner}"
             if not name.startswith("ekiden/"):
                 continue
             other = name.split("/")[1]
@@ -51,6 +55,7 @@ def check(root):
 
 
 GOOD = {
+    "src/ekiden/postgres/a.cpp": "#include <ekiden/records/record.hpp>\n#include <libpq-fe.h>\n",
     "src/ekiden/pool/a.hpp": "#include <ekiden/queue/task.hpp>\n#include <ekiden/pool/b.hpp>\n#include <vector>\n",
     "lab/experiments/a/ekiden.cpp": "#include <ekiden/pool/thread_pool.hpp>\n",
 }
@@ -65,4 +70,6 @@ BAD = [
     {"src/ekiden/pool/a.cpp": "#include <lab/harness/clock.hpp>\n"},
     {"src/ekiden/helpers/a.hpp": "\n"},
     {"lab/experiments/a/a.hpp": "#include <ekiden/pool/thread_pool.hpp>\n"},
+    {"src/ekiden/kafka/a.cpp": "#include <libpq-fe.h>\n"},
+    {"src/ekiden/kafka/a.cpp": "#include <ekiden/postgres/worker.hpp>\n"},
 ]

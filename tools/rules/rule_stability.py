@@ -1,5 +1,5 @@
 """docs/stability.md says of each part whether it is stable or experimental: its table has one row for each part with public
-headers, and for the adapters and the checker. The names that a row excepts are words of the part's headers."""
+headers, also for the adapters, the checker and the parts with a library of their own. The names that a row excepts are words of the part's headers."""
 
 import re
 
@@ -12,7 +12,7 @@ ROW = re.compile(r"^\| *`(\w+)` *\|([^|]*)\|([^|]*)\|.*$", re.MULTILINE)
 def check(root):
     page = tree.text(root, PAGE)
     headers = {}  # part -> its headers for programs
-    for header in tree.public_headers(root) + tree.adapter_headers(root):
+    for header in tree.public_headers(root) + tree.adapter_headers(root) + tree.component_headers(root):
         if "/" in header:
             headers.setdefault(header.split("/")[0], []).append(header)
     seen = set()
@@ -48,4 +48,6 @@ BAD = [
     {PAGE: "| `pool` | stable | |\n| `sim` | stable | |\n| `sim` | experimental | |\n"},
     {PAGE: "| `pool` | stable | `options::sleep` |\n| `sim` | stable | |\n"},
     {PAGE: "| `pool` | stable | |\n| `sim` | stable | |\n| `sys` | stable | |\n"},
+    {"src/ekiden/kafka/CMakeLists.txt": "ekiden_component(kafka\n  HEADERS d.hpp\n  SOURCES d.cpp)\n",
+     "src/ekiden/kafka.hpp": "\n", "src/ekiden/kafka/d.hpp": "\n"},
 ]

@@ -87,3 +87,17 @@ def cmake_list(root, name):
     """Returns the content of a list in LISTS, or nothing if there is no such list."""
     found = re.search(rf"set\({name}\b([^)]*)\)", text(root, LISTS))
     return re.sub(r"#.*", "", found[1]).split() if found else []
+
+
+def component_headers(root, kind="HEADERS"):
+    """Returns the headers of the parts with a library of their own, relative to src/ekiden/. Each such part lists its headers
+    in src/ekiden/PART/CMakeLists.txt: see src/ekiden/component.cmake. `kind` is HEADERS or DETAIL_HEADERS."""
+    found = []
+    for path in files(root, ".txt", under="src/ekiden"):
+        source = re.sub(r"#.*", "", text(root, path))
+        for call in re.finditer(r"ekiden_component\((\w+)([^)]*)\)", source):
+            if kind == "HEADERS":
+                found.append(f"{call[1]}.hpp")
+            listed = re.search(rf"(?<!\w){kind}\s((?:(?!\b[A-Z_]+\b).)*)", call[2], re.DOTALL)
+            found += [f"{call[1]}/{name}" for name in (listed[1].split() if listed else [])]
+    return found

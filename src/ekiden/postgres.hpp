@@ -1,0 +1,6 @@
+/// Requests that travel between processes in tables of PostgreSQL.
+///
+/// Part: postgres. Used by: programs. Includes every public header of this part.
+#pragma once
+
+#include <ekiden/postgres/settings.hpp>
