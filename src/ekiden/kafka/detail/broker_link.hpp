@@ -47,6 +47,7 @@ struct commit_part {
     std::uint64_t epoch = 0;
     std::int64_t offset = 0;           ///< the offset to commit: all records below it are done
     std::string metadata;              ///< at most 4,096 bytes
+    std::uint64_t finished = 0;        ///< for the ledger: the number of records that were done
     std::vector<held_record*> carried; ///< Their outputs belong to this commit. In the order of offsets.
 };
 

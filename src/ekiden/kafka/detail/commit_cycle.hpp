@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::kafka::detail {
 
@@ -49,6 +50,8 @@ public:
     void begin(std::unique_ptr<commit_batch> batch, sys::clock::time_point now);
     /// Removes the batch. The fate of the batch must be final. If a new producer is wanted, asks for it.
     std::unique_ptr<commit_batch> finish();
+    /// Removes the batch in the destructor of the core.
+    std::unique_ptr<commit_batch> abandon() noexcept { return std::move(batch_); }
     /// Repeats a retriable call whose time has come.
     void tick(sys::clock::time_point now);
     [[nodiscard]] sys::clock::time_point next_time() const noexcept { return repeat_at_; }

@@ -60,6 +60,7 @@ public:
     bool has_key = true;
     bool has_value = true;
     bool leads_key = false; ///< Later records of its key wait for this record, see key_queues.
+    bool is_dead_letter = false;
     record_end end = record_end::done;
     records::headers with;
     void* payload = nullptr;

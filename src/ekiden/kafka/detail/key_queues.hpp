@@ -51,6 +51,8 @@ public:
     /// Returns all waiting records, and removes them. From now on, no record waits or runs.
     [[nodiscard]] std::vector<held_record*> close();
 
+    /// Returns whether a key waits or is parked, or close() was called.
+    [[nodiscard]] bool has_entries() const noexcept { return count_.load(sys::relaxed) != 0; }
     [[nodiscard]] std::size_t waiting_keys() const;
     [[nodiscard]] std::size_t parked_keys() const;
     /// Returns the key with the most waiting records and their number.

@@ -67,8 +67,11 @@ public:
     /// Gives up all records whose functions have not begun, and requests a stop of the running functions.
     /// Appends the payloads of records that are free now to `released`.
     void drain(ledger_state next, std::vector<void*>& released);
-    /// Drops all outputs, and frees all records that are not in a lane or in a commit.
-    void drop_outputs(std::vector<void*>& released);
+    /// Drops all outputs, and frees all records that are not in a lane or in a commit. From now on, results
+    /// of functions have no effect.
+    void drop_results(std::vector<void*>& released);
+    /// The running functions are no longer waited for. Their results will have no effect.
+    void give_up_running() noexcept { accepts_results_ = false; }
     void set_gone() noexcept { state_ = ledger_state::gone; }
 
     // ---- records
@@ -79,7 +82,7 @@ public:
                 std::vector<void*>& released);
     /// All offsets below `position` have been delivered or do not exist.
     void pass(std::int64_t position);
-    /// Appends records that can start now: records that were behind the window, and retries that are due.
+    /// Appends the retries that are due.
     void start_due(sys::clock::time_point now, std::vector<held_record*>& ready);
     /// A lane has returned a record, and its `end` says why. Appends the next record of its key.
     void end(held_record& r, sys::clock::time_point due, std::vector<held_record*>& ready,
@@ -90,9 +93,13 @@ public:
     [[nodiscard]] records::pause_reason paused() const noexcept;
     /// The number of records in lanes, given up or not.
     [[nodiscard]] std::size_t in_lanes() const noexcept { return in_lanes_; }
-    /// Returns whether a function runs. A record that begins meanwhile counts or does not count. After
-    /// drain(), no function begins.
-    [[nodiscard]] bool has_running() const noexcept;
+    /// After drain(): returns whether a function still runs.
+    [[nodiscard]] bool has_running() const noexcept { return in_lanes_ != dropped_; }
+    /// Number of records that were given up unrun, or whose result had no effect.
+    [[nodiscard]] std::uint64_t given_up_records() const noexcept { return given_up_unrun_; }
+    [[nodiscard]] bool accepts_results() const noexcept { return accepts_results_; }
+    /// Number of records that are done, and whose commit has not succeeded.
+    [[nodiscard]] std::uint64_t unsaved() const noexcept { return finished_ - saved_; }
     [[nodiscard]] std::size_t held() const noexcept { return held_; }
     /// Number of records that are done and wait for a commit of their outputs.
     [[nodiscard]] std::size_t uncommitted() const noexcept { return uncommitted_; }
@@ -132,8 +139,8 @@ private:
     void free(held_record& r, std::vector<void*>& released);
     void admit(held_record& r, std::vector<held_record*>& ready, std::vector<void*>& released);
     void queue(held_record& r, std::vector<held_record*>& ready);
-    void finish(held_record& r, std::vector<void*>& released);
-    [[nodiscard]] held_record* oldest_unfinished() const noexcept;
+    void give_up(held_record& r, std::vector<void*>& released);
+    void move_on(std::vector<held_record*>& ready, std::vector<void*>& released);
 
     const std::string topic_;
     const std::int32_t partition_;
@@ -142,7 +149,9 @@ private:
     ledger_state state_ = ledger_state::loading;
     done_window done_;
     bool has_changed_ = false;
+    bool accepts_results_ = true;
     std::int64_t last_seen_ = -1; // largest offset that has arrived in this assignment
+    std::int64_t passed_to_ = -1; // the largest position of pass()
 
     std::deque<held_record> pool_;
     held_record* free_ = nullptr;
@@ -151,7 +160,11 @@ private:
     std::size_t held_ = 0;
     std::size_t held_bytes_ = 0;
     std::size_t in_lanes_ = 0;
+    std::size_t dropped_ = 0; // records that were given up in a lane, and that the lane has not returned
     std::size_t uncommitted_ = 0;
+    std::uint64_t given_up_unrun_ = 0;
+    std::uint64_t finished_ = 0; // records that are done, and how many of them a commit has saved
+    std::uint64_t saved_ = 0;
     std::deque<held_record*> behind_window_; // have arrived, but the watermark is too far behind
     std::multimap<sys::clock::time_point, held_record*> retries_;
 

@@ -50,6 +50,10 @@ public:
 
     // ---- the polling thread: time
 
+    /// Asks for the first producer. The driver joins the group after producer_ready() has succeeded, because
+    /// the new producer ends the transactions that an earlier process with the same id has left.
+    void start();
+
     /// Handles ended records, retries, commits and limits. Call it after each batch of arrived records, when
     /// wake() has been called, and at the returned time.
     sys::clock::time_point tick(sys::clock::time_point now);
@@ -107,6 +111,8 @@ public:
     /// Returns the error that ended the worker: it was fenced, or an error that nothing can mend. Then the
     /// driver ends: it calls lost() for all partitions, and waits until in_lanes() is 0.
     [[nodiscard]] const std::optional<std::string>& failure() const noexcept;
+    /// Ends the worker with this error, for example after a fatal error of the consumer.
+    void fail(const std::string& why);
 
     // ---- the lanes, in any thread
 
@@ -131,20 +137,30 @@ private:
     };
 
     [[nodiscard]] partition_ledger* find(std::int32_t partition) const noexcept;
+    [[nodiscard]] partition_ledger* find_epoch(std::uint64_t epoch) const noexcept;
+    [[nodiscard]] bool is_in_batch(const partition_ledger& of) const noexcept;
     [[nodiscard]] bool is_in_commit(const partition_ledger& of) const noexcept;
+    [[nodiscard]] bool is_drained(const partition_ledger& of, sys::clock::time_point limit) const;
+    [[nodiscard]] bool may_commit_now() const noexcept;
+    [[nodiscard]] bool is_commit_urgent() const;
+    void revoke(partition_ledger& ledger);
+    void end_waits();
+    void end_revocations();
+    void give_back(partition_ledger& ledger);
+    void retire_old();
     void collect();
+    void repeat_loads();
     void start_ready();
     void release_all();
-    void end_revocations();
-    [[nodiscard]] bool is_drained(const partition_ledger& of, sys::clock::time_point limit) const;
     void start_commit();
-    [[nodiscard]] bool wants_commit() const;
-    void retire_old();
-    void arm();
-    void publish();
-    void count_done(const held_record& r);
+    void settle(partition_ledger& ledger, const loaded_offset& answer);
+    void end_doubt();
+    void give_back(const commit_batch& batch, bool outputs_sent);
+    void apply(batch_fate fate);
     void make_dead_letter(held_record& r) const;
     void hand_back(held_record& r, record_end how);
+    void arm();
+    void publish();
     [[nodiscard]] sys::clock::time_point next_time() const;
 
     const core_options options_;
@@ -158,6 +174,9 @@ private:
     std::vector<revocation> revocations_;
     bool is_rebalancing_ = false; // between a revocation and the next assign callback
     sys::clock::time_point next_commit_{};
+    sys::clock::time_point not_before_{}; // no commit before, because the last one has failed
+    std::uint64_t last_batch_ = 0;
+    std::vector<std::uint64_t> asked_; // epochs whose committed offset is being read after a doubt
     commit_cycle cycle_;
     std::map<std::int32_t, sys::clock::time_point> reloads_; // loads that have failed and are repeated then
     std::map<std::int32_t, std::int64_t> log_ends_;
@@ -170,7 +189,7 @@ private:
     ended_list ended_;
 
     records::worker_metrics counters_; // without the partitions
-    histogram in_lanes_;
+    histogram time_in_lanes_;
     mutable mutex shown_lock_;
     records::worker_metrics shown_;
     sys::clock::time_point shown_at_{};
