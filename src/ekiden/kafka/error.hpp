@@ -1,6 +1,6 @@
 /// The exception that reports an error of Kafka.
 ///
-/// Part: kafka. Used by: programs. docs/from-one-process.md lists what a program can do about each kind.
+/// Part: kafka. Used by: programs.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

@@ -26,10 +26,10 @@ struct settings {
     std::string brokers; ///< The first brokers to ask, like "one:9092,two:9092". They tell the other brokers.
     /// Pairs of a name and a value for librdkafka, for example {"security.protocol", "ssl"}. Settings on
     /// which a promise of this library depends are refused, for example "acks".
-    std::vector<std::pair<std::string, std::string>> more;
+    std::vector<std::pair<std::string, std::string>> more = {};
     /// Called with each line of librdkafka's log, and with the level of syslog(3). Threads of librdkafka call
     /// this function, also several at once. It must not throw. Without a function, the log is dropped.
-    std::function<void(int level, std::string_view line)> log;
+    std::function<void(int level, std::string_view line)> log = {};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::kafka

@@ -59,7 +59,7 @@ public:
         : owner_(make_owner()), cluster_(rd_kafka_mock_cluster_new(owner_.get(), brokers)) {}
 
     [[nodiscard]] ekiden::kafka::settings where() const {
-        return {.brokers = rd_kafka_mock_cluster_bootstraps(cluster_.get()), .more = {}, .log = {}};
+        return {.brokers = rd_kafka_mock_cluster_bootstraps(cluster_.get())};
     }
     void create(const char* topic, int partitions, int replicas = 1) {
         REQUIRE(rd_kafka_mock_topic_create(cluster_.get(), topic, partitions, replicas) == 0);

@@ -31,14 +31,14 @@ TEST_CASE("kafka::settings: wrong brokers are refused before the first connectio
     for (const char* brokers :
          {"", ",", "a:1,", "a b:1", ":9092", "a:", "a:x", "a:0", "a:65536", "a:123456"}) {
         CAPTURE(brokers);
-        const std::string text = refusal({.brokers = brokers, .more = {}, .log = {}});
+        const std::string text = refusal({.brokers = brokers});
         CHECK(contains(text, "brokers is \""));
         CHECK(contains(text, "host:port"));
     }
     for (const char* brokers :
          {"localhost:1", "localhost", "[::1]:1,127.0.0.1:2", "PLAINTEXT://localhost:1"}) {
         CAPTURE(brokers);
-        CHECK(refusal({.brokers = brokers, .more = {}, .log = {}}).empty());
+        CHECK(refusal({.brokers = brokers}).empty());
     }
 }
 
@@ -60,14 +60,14 @@ TEST_CASE("kafka::settings: a setting that is unknown, wrong or fixed is refused
              wrong{"bootstrap.servers", "x:1", "settings::brokers"},
          }) {
         CAPTURE(name);
-        const std::string text = refusal({.brokers = "localhost:1", .more = {{name, value}}, .log = {}});
+        const std::string text = refusal({.brokers = "localhost:1", .more = {{name, value}}});
         CHECK(contains(text, (std::string("more[\"") + name + "\"]").c_str()));
         CHECK(contains(text, value));
         CHECK(contains(text, reason));
     }
-    CHECK(refusal({.brokers = "localhost:1", .more = {{"linger.ms", "1"}}, .log = {}}).empty());
+    CHECK(refusal({.brokers = "localhost:1", .more = {{"linger.ms", "1"}}}).empty());
     // librdkafka itself refuses settings that contradict each other.
-    CHECK(contains(refusal({.brokers = "localhost:1", .more = {{"max.in.flight", "100"}}, .log = {}}),
+    CHECK(contains(refusal({.brokers = "localhost:1", .more = {{"max.in.flight", "100"}}}),
                    "max.in.flight"));
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("kafka::poster_options: a wrong option is refused by its name") {
     const auto text_for = [](auto change) {
         kafka::poster_options chosen = some_topic();
         change(chosen);
-        return refusal({.brokers = "localhost:1", .more = {}, .log = {}}, chosen);
+        return refusal({.brokers = "localhost:1"}, chosen);
     };
     CHECK(contains(text_for([](auto& o) { o.topic.clear(); }), "topic is \"\""));
     CHECK(contains(text_for([](auto& o) { o.topic = "a b"; }), "topic is \"a b\""));

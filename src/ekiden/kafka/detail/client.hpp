@@ -63,6 +63,11 @@ struct client_base {
     const settings configured;
 };
 
+/// Returns whether a topic can have this name.
+[[nodiscard]] bool is_topic_name(std::string_view name) noexcept;
+/// The allowed names of topics, for messages.
+inline constexpr std::string_view topic_names = "1 to 249 letters, digits, dots, underscores and hyphens";
+
 /// Returns the kind of an error that has no flags.
 [[nodiscard]] error_kind kind_of(rd_kafka_resp_err_t code) noexcept;
 /// Returns an exception for an error code. `what` is the operation that has failed.

@@ -32,13 +32,7 @@ void check(const poster_options& chosen) {
     const auto refuse = [](std::string_view name, auto value, std::string_view allowed) {
         sys::refuse_argument("kafka::poster", name, value, allowed);
     };
-    const auto is_allowed = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.'
-               || c == '_' || c == '-';
-    };
-    const std::string& topic = chosen.topic;
-    if (topic.empty() || topic.size() > 249 || !std::ranges::all_of(topic, is_allowed))
-        refuse("topic", '"' + topic + '"', "1 to 249 letters, digits, dots, underscores and hyphens");
+    if (!is_topic_name(chosen.topic)) refuse("topic", '"' + chosen.topic + '"', topic_names);
     if (chosen.capacity == 0) refuse("capacity", chosen.capacity, "at least 1");
     if (chosen.capacity_bytes == 0) refuse("capacity_bytes", chosen.capacity_bytes, "at least 1");
     if (chosen.policy != when_full::block && chosen.policy != when_full::reject)
