@@ -204,15 +204,21 @@ using ekiden::yield;
 } // namespace ekiden
 
 export namespace ekiden::records {
+using ekiden::records::add_metrics;
 using ekiden::records::find;
 using ekiden::records::header;
 using ekiden::records::headers;
+using ekiden::records::name_of;
 using ekiden::records::on_failure;
 using ekiden::records::outgoing;
+using ekiden::records::partition_metrics;
+using ekiden::records::partition_state;
+using ekiden::records::pause_reason;
 using ekiden::records::position;
 using ekiden::records::reply;
 using ekiden::records::request;
 using ekiden::records::retry_options;
+using ekiden::records::worker_metrics;
 } // namespace ekiden::records
 
 export namespace ekiden::sim {

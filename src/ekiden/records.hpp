@@ -6,3 +6,4 @@
 #include <ekiden/records/record.hpp>
 #include <ekiden/records/request.hpp>
 #include <ekiden/records/retry_options.hpp>
+#include <ekiden/records/worker_metrics.hpp>

@@ -8,8 +8,8 @@ import tree
 
 LEVELS = {
     "sys": 0,
-    "check": 1, "context": 1, "queue": 1, "observe": 1, "records": 1,
-    "sync": 2,
+    "check": 1, "context": 1, "queue": 1, "observe": 1,
+    "sync": 2, "records": 2,
     "future": 3,
     "execution": 4,
     "lanes": 5, "pool": 5, "loop": 5, "timer": 5,
