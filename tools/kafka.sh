@@ -71,7 +71,7 @@ controller_port() { echo $((base + 2 * $1 - 1)); }
 # the system may have given the number to one of them.
 find_pid() {
     pid=$(cat "$dir/$1/pid" 2>/dev/null) || return 1
-    tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF -e "$dir/$1/server.properties"
+    tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline" | grep -qxF -e "$dir/$1/server.properties"
 }
 
 # A port counts as used if any socket has it, also one that waits for its last packets.
