@@ -242,10 +242,13 @@ TEST_CASE("kafka, rules 8 and 18: a broker that stops during commits leaves no d
     ekiden::thread_pool pool(4);
     seen_records seen;
     auto where = real_brokers();
-    where.more = {{"socket.timeout.ms", "1500"}};
+    where.more = {{"socket.timeout.ms", "1000"}};
     kafka::worker_options chosen = in_process(of);
     chosen.session = 10'000ms;
     chosen.commit_every = 20ms;
+    // With 10 s, the transactions survive. With 1 s, the broker aborts them and refuses their producer.
+    SUBCASE("transactions survive") { chosen.transaction_limit = 10'000ms; }
+    SUBCASE("transactions are too old") { chosen.transaction_limit = 1'000ms; }
     running_worker worker(where, pool, chosen, [&](const kafka::request& r, kafka::reply& out) {
         std::this_thread::sleep_for(2ms);
         seen.add(r);
