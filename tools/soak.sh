@@ -2,7 +2,7 @@
 # The long runs of ./dev soak. Each run is a function. The script dev includes this file, and calls the functions in the
 # repository's root.
 
-soak_runs='tasks server seams'
+soak_runs='tasks server kafka_seeds seams'
 
 soak_arguments() {
     for run; do
@@ -21,6 +21,11 @@ soak_tasks() {
 soak_server() {
     build dev server_seeds
     build/dev/tests/unit/server_seeds 10000
+}
+
+soak_kafka_seeds() {
+    build dev kafka_seeds
+    build/dev/tests/unit/kafka_seeds 10000
 }
 
 soak_seams() {
