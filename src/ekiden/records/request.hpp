@@ -39,6 +39,8 @@ public:
     void post(std::string topic, std::string key, std::optional<std::string> value, headers with = {}) {
         sent_.push_back({std::move(topic), std::move(key), std::move(value), std::move(with)});
     }
+    /// Returns the records that were sent so far.
+    [[nodiscard]] const std::vector<outgoing>& sent() const noexcept { return sent_; }
     /// Removes and returns all records. For the engines.
     [[nodiscard]] std::vector<outgoing> take() noexcept { return std::exchange(sent_, {}); }
 

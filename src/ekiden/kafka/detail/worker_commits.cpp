@@ -211,6 +211,8 @@ void worker_core::ended(held_record& r, std::string_view error) {
     hand_back(r, r.ledger->keys.lead(r) ? record_end::failed : record_end::dropped);
 }
 
+void worker_core::abandoned(held_record& r) { hand_back(r, record_end::dropped); }
+
 void worker_core::make_dead_letter(held_record& r) const {
     records::headers with = r.with;
     with.push_back({"ekiden-topic", r.id.topic});
@@ -268,7 +270,8 @@ sys::clock::time_point worker_core::next_time() const {
 // ---- metrics
 
 void worker_core::publish() {
-    if (now_ < shown_at_ + show_every && shown_at_ != sys::clock::time_point{}) return;
+    const bool is_fresh = now_ < shown_at_ + show_every && shown_at_ != sys::clock::time_point{};
+    if (is_fresh && !is_closing_ && !failure()) return;
     shown_at_ = now_;
     records::worker_metrics fresh = counters_;
     for (const auto& [partition, ledger] : ledgers_) {

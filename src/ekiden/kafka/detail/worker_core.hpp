@@ -121,6 +121,9 @@ public:
     [[nodiscard]] bool begin(held_record& r);
     /// The function has succeeded. The record belongs to the core again.
     void ended(held_record& r, records::reply&& outputs);
+    /// The executor has dropped the task of the record, before or after begin(). The record belongs to the
+    /// core again and is not done. The worker should end, because the partition cannot continue.
+    void abandoned(held_record& r);
     /// The function has failed with this text. The record belongs to the core again. Later records of the key
     /// wait, or run, as the options say.
     void ended(held_record& r, std::string_view error);

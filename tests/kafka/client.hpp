@@ -1,0 +1,85 @@
+/// A few lines around librdkafka, for the programs of the soak. Not the library's own driver: the soak must
+/// not trust what it tests.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <librdkafka/rdkafka.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kafka_soak {
+
+using settings = std::vector<std::pair<std::string, std::string>>;
+
+struct destroy {
+    void operator()(rd_kafka_t* p) const { rd_kafka_destroy(p); }
+    void operator()(rd_kafka_conf_t* p) const { rd_kafka_conf_destroy(p); }
+    void operator()(rd_kafka_message_t* p) const { rd_kafka_message_destroy(p); }
+    void operator()(rd_kafka_topic_partition_list_t* p) const { rd_kafka_topic_partition_list_destroy(p); }
+    void operator()(rd_kafka_consumer_group_metadata_t* p) const {
+        rd_kafka_consumer_group_metadata_destroy(p);
+    }
+    void operator()(rd_kafka_error_t* p) const { rd_kafka_error_destroy(p); }
+    void operator()(const rd_kafka_metadata_t* p) const { rd_kafka_metadata_destroy(p); }
+};
+template <class T>
+using owned = std::unique_ptr<T, destroy>;
+using client = owned<rd_kafka_t>;
+using message = owned<rd_kafka_message_t>;
+using partition_list = owned<rd_kafka_topic_partition_list_t>;
+using failure = owned<rd_kafka_error_t>;
+
+inline owned<rd_kafka_conf_t> configured(const settings& with) {
+    owned<rd_kafka_conf_t> conf(rd_kafka_conf_new());
+    char why[256];
+    for (const auto& [name, value] : with)
+        if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
+            throw std::invalid_argument(why);
+    return conf;
+}
+
+inline client make_client(rd_kafka_type_t type, owned<rd_kafka_conf_t> conf) {
+    char why[256];
+    client made(rd_kafka_new(type, conf.get(), why, sizeof why));
+    if (!made) throw std::runtime_error(why);
+    static_cast<void>(conf.release()); // the client owns it now
+    return made;
+}
+
+inline void check(rd_kafka_resp_err_t error, const std::string& what) {
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) throw std::runtime_error(what + ": " + rd_kafka_err2str(error));
+}
+
+/// Gives a record to a producer. If the queue is full, waits until it has room.
+inline void produce(rd_kafka_t* to, const std::string& topic, std::string_view key, std::string_view value,
+                    void* opaque = nullptr) {
+    for (;;) {
+        const rd_kafka_resp_err_t error = rd_kafka_producev(
+            to, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_KEY(key.data(), key.size()),
+            RD_KAFKA_V_VALUE(const_cast<char*>(value.data()), value.size()), // NOLINT: copied, not written
+            RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_OPAQUE(opaque), RD_KAFKA_V_END);
+        if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL) return check(error, "produce");
+        rd_kafka_poll(to, 10);
+    }
+}
+
+inline std::string_view key_of(const rd_kafka_message_t& m) {
+    return {static_cast<const char*>(m.key), m.key_len};
+}
+inline std::string_view value_of(const rd_kafka_message_t& m) {
+    return {static_cast<const char*>(m.payload), m.len};
+}
+
+/// The partitions of a topic, with their offsets unset.
+inline partition_list partitions_of(const std::string& topic, int count) {
+    partition_list list(rd_kafka_topic_partition_list_new(count));
+    for (int p = 0; p < count; ++p) rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), p);
+    return list;
+}
+
+} // namespace kafka_soak
