@@ -2,7 +2,7 @@
 # The long runs of ./dev soak. Each run is a function. The script dev includes this file, and calls the functions in the
 # repository's root.
 
-soak_runs='tasks server kafka_seeds seams'
+soak_runs='tasks server seams postgres kafka_seeds'
 
 soak_arguments() {
     for run; do
@@ -23,14 +23,21 @@ soak_server() {
     build/dev/tests/unit/server_seeds 10000
 }
 
-soak_kafka_seeds() {
-    build dev kafka_seeds
-    build/dev/tests/unit/kafka_seeds 10000
-}
-
 soak_seams() {
     for preset in dev tsan asan; do
         build "$preset" seams
         "build/$preset/tests/seams/seams" --clock --seconds 1200
     done
+}
+
+# 10^6 records, three workers, kill -9 of workers and of the server.
+soak_postgres() {
+    build dev postgres_soak
+    build/dev/tests/unit/postgres_soak 1000000 9>&-
+}
+
+# Simulated workers of Kafka, with crashes, rebalances, lost and late answers.
+soak_kafka_seeds() {
+    build dev kafka_seeds
+    build/dev/tests/unit/kafka_seeds 10000
 }
