@@ -96,8 +96,8 @@ public:
         return flush(static_cast<const wait_limit&>(limit));
     }
     /// Refuses further records, and waits like flush(). After the limit, reports the pending records as
-    /// failed, also those that are on their way to a broker. Returns whether all records were delivered or
-    /// had failed before the limit.
+    /// failed, including records that are on their way to a broker. Returns whether all records were
+    /// delivered or had failed before the limit.
     [[nodiscard]] bool close(const wait_limit& limit);
     [[nodiscard]] bool close(const wait_duration& limit) {
         return close(static_cast<const wait_limit&>(limit));
