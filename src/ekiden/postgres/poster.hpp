@@ -81,6 +81,7 @@ public:
     /// and returns false.
     bool close(const wait_duration& limit);
 
+    /// Returns the counters.
     [[nodiscard]] poster_metrics metrics() const;
 
 private:
