@@ -106,7 +106,8 @@ void inject_errors(kafka::delivery mode) {
         CHECK(seen.violations() == 0);
         CHECK(seen.repeats() == 0); // no function has run twice, also after an abort
         const auto now = worker.metrics();
-        if (mode == kafka::delivery::exactly_once) CHECK(now.aborts >= 3);
+        // On a slow machine, a transaction can also become too old, and is not aborted by a call then.
+        if (mode == kafka::delivery::exactly_once) CHECK(now.aborts >= 1);
         CHECK(!worker.has_ended());
         CHECK(worker->close(30s));
     }
