@@ -226,6 +226,7 @@ using ekiden::sim::allocation_point;
 using ekiden::sim::allocator;
 using ekiden::sim::at_any_time;
 using ekiden::sim::choose;
+using ekiden::sim::crash_and_restart;
 using ekiden::sim::context_options;
 using ekiden::sim::exactly_once;
 using ekiden::sim::expect;

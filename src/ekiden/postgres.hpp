@@ -3,4 +3,7 @@
 /// Part: postgres. Used by: programs. Includes every public header of this part.
 #pragma once
 
+#include <ekiden/postgres/poster.hpp>
+#include <ekiden/postgres/reply.hpp>
 #include <ekiden/postgres/settings.hpp>
+#include <ekiden/postgres/worker.hpp>

@@ -30,7 +30,7 @@ struct retry_options {
     std::chrono::milliseconds delay{100}; ///< The time before the first retry. Doubles with each retry.
     std::chrono::milliseconds longest_delay{10'000}; ///< the maximum time before a retry
     on_failure then = on_failure::stop;
-    std::string dead_letters; ///< The topic of dead letters. Required unless `then` is `stop`.
+    std::string dead_letters = {}; ///< The topic of dead letters. Required unless `then` is `stop`.
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::records

@@ -32,6 +32,13 @@ void reached(const char* mark);
 /// action once, at any time between two steps. Use such an action to stop or destroy an object at an
 /// unexpected moment. The action must stay callable until the test returns.
 void at_any_time(const char* name, std::function<void()> action);
+/// Registers a process for the fault `crash_restart`. If this fault is on, the simulation may call `crash`
+/// between two steps, and then calls `restart` after a virtual time from 1 us to 16 s. This can happen
+/// several times. `crash` should destroy everything that a process loses when it is killed, such as its
+/// objects and its contexts. `restart` should make these objects again, from what is durable. Both must stay
+/// callable until the test returns. Once `crash` has been called, `restart` is called, even after
+/// end_faults().
+void crash_and_restart(const char* name, std::function<void()> crash, std::function<void()> restart);
 
 // ---- checks. A failing check throws an exception that ends the run. A handler must not catch the exception
 // of a failing check.

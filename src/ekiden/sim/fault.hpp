@@ -17,17 +17,19 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 /// The kinds of faults. A test allows some kinds. Each seed chooses at random which of the allowed kinds are
 /// on, and how often each kind occurs.
 enum class fault : std::uint8_t {
-    late_task,  ///< A ready task begins later.
-    late_timer, ///< The handler of a timer begins later.
-    throwing,   ///< may_throw() throws, and may_fail() returns true.
-    ending,     ///< An action of at_any_time() is called at an unexpected moment.
-    allocation, ///< A post, sim::allocator or allocation_point() throws std::bad_alloc.
-    link_delay, ///< A message takes longer, so messages of other connections can arrive earlier.
-    link_drop,  ///< A message is lost.
-    link_cut,   ///< A connection breaks.
+    late_task,     ///< A ready task begins later.
+    late_timer,    ///< The handler of a timer begins later.
+    throwing,      ///< may_throw() throws, and may_fail() returns true.
+    ending,        ///< An action of at_any_time() is called at an unexpected moment.
+    allocation,    ///< A post, sim::allocator or allocation_point() throws std::bad_alloc.
+    link_delay,    ///< A message takes longer, so messages of other connections can arrive earlier.
+    link_drop,     ///< A message is lost.
+    link_cut,      ///< A connection breaks.
+    duplicate,     ///< A connection delivers a message twice.
+    crash_restart, ///< A process of crash_and_restart() crashes, and starts again later.
 };
 /// The number of kinds of faults.
-inline constexpr std::size_t fault_kinds = 8;
+inline constexpr std::size_t fault_kinds = 10;
 
 /// Returns the name of a kind, such as "late tasks".
 [[nodiscard]] const char* name_of(fault kind) noexcept;
@@ -37,14 +39,14 @@ class fault_set {
 public:
     constexpr fault_set() noexcept = default;
     constexpr fault_set(std::initializer_list<fault> kinds) noexcept {
-        for (const fault kind : kinds) bits_ |= bit(kind);
+        for (const fault kind : kinds) bits_ = static_cast<std::uint16_t>(bits_ | bit(kind));
     }
     /// Returns the set of all kinds.
     [[nodiscard]] static constexpr fault_set all() noexcept { return of_bits((1U << fault_kinds) - 1U); }
     /// Returns the set for a number that bits() has returned.
     [[nodiscard]] static constexpr fault_set of_bits(unsigned bits) noexcept {
         fault_set made;
-        made.bits_ = static_cast<std::uint8_t>(bits);
+        made.bits_ = static_cast<std::uint16_t>(bits);
         return made;
     }
 
@@ -52,17 +54,17 @@ public:
     [[nodiscard]] constexpr bool has(fault kind) const noexcept { return (bits_ & bit(kind)) != 0; }
     [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
     /// Removes the kind.
-    constexpr void remove(fault kind) noexcept { bits_ = static_cast<std::uint8_t>(bits_ & ~bit(kind)); }
+    constexpr void remove(fault kind) noexcept { bits_ = static_cast<std::uint16_t>(bits_ & ~bit(kind)); }
     /// Returns the set as a number.
     [[nodiscard]] constexpr unsigned bits() const noexcept { return bits_; }
 
     friend constexpr bool operator==(const fault_set&, const fault_set&) = default;
 
 private:
-    static constexpr std::uint8_t bit(fault kind) noexcept {
-        return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
+    static constexpr std::uint16_t bit(fault kind) noexcept {
+        return static_cast<std::uint16_t>(1U << static_cast<unsigned>(kind));
     }
-    std::uint8_t bits_ = 0;
+    std::uint16_t bits_ = 0;
 };
 
 /// The exception that may_throw() throws.

@@ -7,6 +7,7 @@
 #include <ekiden/sim/sim_context.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,8 +19,10 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 /// end.
 ///
 /// Messages in one direction keep their order. Messages of different connections can overtake each other. The
-/// fault link_delay delays messages, link_drop loses messages, and link_cut breaks the connection. The
-/// contexts must outlive the link. The destructor of the link loses the messages in flight.
+/// fault link_delay delays messages, link_drop loses messages, and link_cut breaks the connection. The fault
+/// duplicate delivers a message a second time, as if a sender had repeated it. The second delivery can come
+/// after later messages. A message whose function cannot be copied is delivered once. The contexts must
+/// outlive the link. The destructor of the link loses the messages in flight.
 class link {
 public:
     link(sim_context& here, sim_context& there, std::string name,
@@ -32,11 +35,13 @@ public:
     /// if send() returns true, the message can be lost.
     template <class F>
     [[nodiscard]] bool send(F&& f) {
+        repeat(f, there_, forth_again_);
         return transmit(make_task(std::forward<F>(f), "link::send"), there_, forth_);
     }
     /// Like send(), but from the second context to the first one.
     template <class F>
     [[nodiscard]] bool send_back(F&& f) {
+        repeat(f, here_, back_again_);
         return transmit(make_task(std::forward<F>(f), "link::send_back"), here_, back_);
     }
 
@@ -49,6 +54,14 @@ public:
     void on_cut(std::function<void()> f) { on_cut_ = std::move(f); }
 
 private:
+    template <class F>
+    void repeat(const F& f, sim_context& to, std::uint32_t line) {
+        if constexpr (std::copy_constructible<F>) {
+            if (is_repeated()) transmit_again(make_task(F(f), "link: repeated"), to, line);
+        }
+    }
+    [[nodiscard]] bool is_repeated();
+    void transmit_again(task* message, sim_context& to, std::uint32_t line);
     bool transmit(task* message, sim_context& to, std::uint32_t line);
     void cut(bool loses);
     void lose() noexcept;
@@ -59,6 +72,8 @@ private:
     const std::int64_t latency_;
     const std::uint32_t forth_;
     const std::uint32_t back_;
+    const std::uint32_t forth_again_; // the lines of repeated messages
+    const std::uint32_t back_again_;
     bool is_cut_ = false;
     std::function<void()> on_cut_;
 };

@@ -67,8 +67,7 @@ TEST_CASE("kafka::settings: a setting that is unknown, wrong or fixed is refused
     }
     CHECK(refusal({.brokers = "localhost:1", .more = {{"linger.ms", "1"}}}).empty());
     // librdkafka itself refuses settings that contradict each other.
-    CHECK(contains(refusal({.brokers = "localhost:1", .more = {{"max.in.flight", "100"}}}),
-                   "max.in.flight"));
+    CHECK(contains(refusal({.brokers = "localhost:1", .more = {{"max.in.flight", "100"}}}), "max.in.flight"));
 }
 
 TEST_CASE("kafka::poster_options: a wrong option is refused by its name") {

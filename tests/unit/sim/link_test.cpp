@@ -7,7 +7,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <memory>
+#include <utility>
 #include <vector>
 
 using namespace ekiden;
@@ -69,6 +73,44 @@ TEST_CASE("with faults messages are late, are lost, and connections break") {
         CAPTURE(mark);
         CHECK(result.reached[mark] > 0);
     }
+}
+
+TEST_CASE("a repeated message arrives twice, and later messages can overtake it") {
+    const auto send_three = [](sim_context& sim) {
+        sim_context server({.name = "server"});
+        sim::link wire(sim, server, "wire", 1ms);
+        std::vector<int> arrived;
+        auto once = std::make_unique<int>(7); // such a message cannot be copied
+        for (int i = 0; i < 3; ++i) CHECK(wire.send([&arrived, i] { arrived.push_back(i); }));
+        CHECK(wire.send([&arrived, only = std::move(once)] { arrived.push_back(*only); }));
+        sim.run();
+        for (const int sent : {0, 1, 2}) {
+            const auto count = std::count(arrived.begin(), arrived.end(), sent);
+            sim::expect(count == 1 || count == 2, "a message arrives once or twice");
+            if (count == 2) sim::reached("twice");
+        }
+        sim::expect(std::count(arrived.begin(), arrived.end(), 7) == 1, "it is not copied");
+        const auto last = std::find(arrived.rbegin(), arrived.rend(), 0);
+        if (std::find(arrived.rbegin(), last, 2) != last) sim::reached("overtaken");
+        const auto is_new = [&](std::size_t i) {
+            return std::find(arrived.begin(), arrived.begin() + static_cast<std::ptrdiff_t>(i), arrived[i])
+                   == arrived.begin() + static_cast<std::ptrdiff_t>(i);
+        };
+        int newest = -1;
+        for (std::size_t i = 0; i != arrived.size(); ++i) {
+            if (!is_new(i)) continue;
+            if (arrived[i] < newest) sim::reached("repeated before the first");
+            newest = arrived[i];
+        }
+    };
+    const sim::fault_set faults{sim::fault::duplicate, sim::fault::link_delay};
+    auto result = sim::explore(quiet(500, faults), send_three);
+    CHECK_MESSAGE(result.is_clean(), result.text);
+    CHECK(result.reached["twice"] > 0);
+    CHECK(result.reached["overtaken"] > 0);
+    auto none = sim::explore(quiet(200, {sim::fault::link_delay}), send_three);
+    CHECK_MESSAGE(none.is_clean(), none.text);
+    CHECK(none.reached["twice"] == 0);
 }
 
 TEST_CASE("a connection that is cut refuses, tells, and works again after its repair") {

@@ -138,13 +138,16 @@ call_result committer::repeat(commit_batch& batch) {
 
 call_result committer::advance(commit_batch& batch) {
     try {
-        return ended(is_transactional() ? advance_transaction(batch) : send_outputs(batch));
+        return ended(batch, is_transactional() ? advance_transaction(batch) : send_outputs(batch));
     } catch (const std::exception& e) { // no memory
         return {.what = is_transactional() ? outcome::abortable : outcome::retriable, .error = e.what()};
     }
 }
 
-call_result committer::ended(call_result result) {
+call_result committer::ended(const commit_batch& batch, call_result result) {
+    // The brokers abort a transaction that is too old, and refuse its producer like a producer that another
+    // worker has fenced. Then a new producer may continue.
+    if (result.what == outcome::fenced && sys::clock::now() >= batch.give_up) result.what = outcome::fatal;
     rd_kafka_poll(producer_.get(), 0); // calls the callback for broken connections
     // librdkafka may have sent the end of the transaction twice. A delayed copy could end a later
     // transaction, unless that one has a new epoch.
@@ -181,11 +184,11 @@ call_result committer::advance_transaction(commit_batch& batch) {
     return failed("commit_transaction", rd_kafka_commit_transaction(producer_.get(), -1));
 }
 
-call_result committer::abort(commit_batch&) {
+call_result committer::abort(commit_batch& batch) {
     const bool has_begun = step_ != step::begin;
     step_ = step::abort;
     if (!is_transactional() || !has_begun) return {};
-    return ended(failed("abort_transaction", rd_kafka_abort_transaction(producer_.get(), -1)));
+    return ended(batch, failed("abort_transaction", rd_kafka_abort_transaction(producer_.get(), -1)));
 }
 
 rd_kafka_resp_err_t committer::produce(const records::outgoing& output) {

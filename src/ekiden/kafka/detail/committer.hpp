@@ -55,7 +55,7 @@ private:
     [[nodiscard]] outcome outcome_of_outputs() const noexcept;
     [[nodiscard]] rd_kafka_resp_err_t produce(const records::outgoing& output);
     [[nodiscard]] call_result failed(std::string_view what, rd_kafka_error_t* reported);
-    [[nodiscard]] call_result ended(call_result result);
+    [[nodiscard]] call_result ended(const commit_batch& batch, call_result result);
     [[nodiscard]] int left_until(sys::clock::time_point limit) const noexcept;
 
     const std::string topic_;

@@ -169,6 +169,7 @@ void partition_ledger::pass(std::int64_t position) {
 
 /// Starts records that were behind the window, and passes holes at the end.
 void partition_ledger::move_on(std::vector<held_record*>& ready, std::vector<void*>& released) {
+    if (!is_running()) return; // Records behind the window have been given up, and are no holes.
     while (!behind_window_.empty() && done_.has_room_for(behind_window_.front()->id.offset)) {
         held_record& r = *behind_window_.front();
         behind_window_.pop_front();
@@ -264,7 +265,7 @@ void partition_ledger::returned(const commit_part& part, bool outputs_sent, std:
     has_changed_ = true;
     for (held_record* const r : part.carried) {
         r->is_carried = false;
-        if (outputs_sent || !may_commit() || !accepts_results_) free(*r, released);
+        if (outputs_sent || !may_commit()) free(*r, released);
     }
 }
 

@@ -269,7 +269,7 @@ sys::clock::time_point worker_core::next_time() const {
 
 void worker_core::publish() {
     const bool is_fresh = now_ < shown_at_ + show_every && shown_at_ != sys::clock::time_point{};
-    if (is_fresh && !is_closing_) return;
+    if (is_fresh && !is_closing_ && !failure()) return;
     shown_at_ = now_;
     records::worker_metrics fresh = counters_;
     for (const auto& [partition, ledger] : ledgers_) {

@@ -85,7 +85,9 @@ void check(const settings& where) {
 }
 
 void check_queue(std::string_view what, std::string_view option, const std::string& queue) {
-    if (queue.empty() || queue.size() > 200 || queue.find('\0') != std::string::npos)
+    if (queue.find('\0') != std::string::npos)
+        sys::refuse_argument(what, option, "a text with NUL", "1 to 200 characters without NUL");
+    if (queue.empty() || queue.size() > 200)
         sys::refuse_argument(what, option, '"' + queue + '"', "1 to 200 characters without NUL");
 }
 

@@ -38,6 +38,11 @@ void at_any_time(const char* name, std::function<void()> action) {
     if (simulation* const here = simulation::here()) here->at_any_time(name, std::move(action));
 }
 
+void crash_and_restart(const char* name, std::function<void()> crash, std::function<void()> restart) {
+    if (simulation* const here = simulation::here())
+        here->crash_and_restart(name, std::move(crash), std::move(restart));
+}
+
 void may_throw(const char* what) {
     if (may_fail(what)) throw injected_fault(what);
 }

@@ -9,12 +9,13 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 link::link(sim_context& here, sim_context& there, std::string name, std::chrono::nanoseconds latency)
     : here_(here), there_(there), name_(std::move(name)),
       latency_(std::max<std::int64_t>(latency.count(), 1)), forth_(here.world_.new_line()),
-      back_(here.world_.new_line()) {}
+      back_(here.world_.new_line()), forth_again_(here.world_.new_line()),
+      back_again_(here.world_.new_line()) {}
 
 link::~link() { lose(); }
 
 void link::lose() noexcept {
-    for (const std::uint32_t line : {forth_, back_}) {
+    for (const std::uint32_t line : {forth_, back_, forth_again_, back_again_}) {
         while (task* const lost = here_.world_.take_line(line)) lost->abandon();
     }
 }
@@ -23,6 +24,16 @@ void link::cut(bool loses) {
     if (std::exchange(is_cut_, true)) return;
     if (loses) lose();
     if (on_cut_) here_.get_executor().task_sink::post(on_cut_);
+}
+
+bool link::is_repeated() {
+    return !is_cut_ && here_.world_.choose_fault(fault::duplicate, 2, name_.c_str()) != 0;
+}
+
+void link::transmit_again(task* message, sim_context& to, std::uint32_t line) {
+    if (to.is_stopped()) return message->abandon();
+    const std::int64_t late = here_.world_.choose_delay(fault::link_delay, name_.c_str());
+    here_.world_.put(message, to, task_order::usual, line, latency_ + late);
 }
 
 bool link::transmit(task* message, sim_context& to, std::uint32_t line) {

@@ -174,9 +174,9 @@ const char* name_of(scheduler kind) noexcept {
 }
 
 const char* name_of(fault kind) noexcept {
-    constexpr const char* names[] = {"late tasks",           "late timers",        "throwing",
-                                     "ending in the middle", "failed allocations", "slow links",
-                                     "lost messages",        "cut links"};
+    constexpr const char* names[] = {
+        "late tasks", "late timers",   "throwing",  "ending in the middle", "failed allocations",
+        "slow links", "lost messages", "cut links", "duplicated messages",  "crashes"};
     return names[static_cast<std::size_t>(kind)];
 }
 

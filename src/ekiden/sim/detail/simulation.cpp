@@ -187,6 +187,12 @@ void simulation::at_any_time(const char* name, std::function<void()> action) {
     if (tape_.faults.has(fault::ending)) endings_.push_back({name, std::move(action)});
 }
 
+void simulation::crash_and_restart(const char* name, std::function<void()> crash,
+                                   std::function<void()> restart) {
+    if (tape_.faults.has(fault::crash_restart))
+        processes_.push_back({name, std::move(crash), std::move(restart)});
+}
+
 // ---- the run
 
 std::int64_t simulation::next_event() const noexcept {
@@ -196,6 +202,9 @@ std::int64_t simulation::next_event() const noexcept {
     }
     for (const queued& q : queued_) {
         if (q.not_before > now_ns_) next = std::min(next, q.not_before);
+    }
+    for (const process& p : processes_) {
+        if (p.restart_at > now_ns_) next = std::min(next, p.restart_at);
     }
     return next;
 }
@@ -237,7 +246,9 @@ bool simulation::step(std::int64_t until) {
              "  it had " + std::to_string(steps_) + " steps and " + time_text(now_ns_ - epoch) + "\n");
         return false;
     }
+    restart_due();
     offer_ending();
+    offer_crash();
     if (failure_.kind != verdict::none) return false;
     gather();
     const std::int64_t next = next_event();
@@ -298,9 +309,38 @@ void simulation::offer_ending() {
         if (choose_fault(fault::ending, 2, endings_[i].name) == 0) continue;
         const ending chosen = std::move(endings_[i]);
         endings_.erase(endings_.begin() + static_cast<std::ptrdiff_t>(i));
-        const step_scope here(*this, current{nullptr, nullptr, ++last_chain_});
-        run_guarded([&] { chosen.action(); }, chosen.name);
+        run_action(chosen.action, chosen.name);
         return;
+    }
+}
+
+void simulation::run_action(const std::function<void()>& action, const char* name) {
+    const step_scope here(*this, current{nullptr, nullptr, ++last_chain_});
+    run_guarded([&] { action(); }, name);
+}
+
+/// If no step is running and the fault `crash_restart` occurs, crashes a process of crash_and_restart().
+void simulation::offer_crash() {
+    if (depth_ != 0) return;
+    // Iterates by index, because an action may register another process.
+    for (std::size_t i = 0; i != processes_.size(); ++i) {
+        if (processes_[i].restart_at != never) continue;
+        const std::int64_t delay = choose_delay(fault::crash_restart, processes_[i].name);
+        if (delay == 0) continue;
+        processes_[i].restart_at = now_ns_ + delay;
+        const std::function<void()> crash = processes_[i].crash;
+        run_action(crash, processes_[i].name);
+        return;
+    }
+}
+
+void simulation::restart_due() {
+    for (std::size_t i = 0; i != processes_.size() && failure_.kind == verdict::none; ++i) {
+        if (processes_[i].restart_at > now_ns_) continue;
+        processes_[i].restart_at = never;
+        note(std::string(processes_[i].name) + " starts again");
+        const std::function<void()> restart = processes_[i].restart;
+        run_action(restart, processes_[i].name);
     }
 }
 

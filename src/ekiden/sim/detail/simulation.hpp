@@ -141,6 +141,7 @@ public:
     [[nodiscard]] std::int64_t choose_delay(fault kind, const char* what) noexcept;
     void end_faults() noexcept { faults_are_over_ = true; }
     void at_any_time(const char* name, std::function<void()> action);
+    void crash_and_restart(const char* name, std::function<void()> crash, std::function<void()> restart);
 
     // ---- failures
 
@@ -184,6 +185,7 @@ public:
     /// test has passed to at_any_time().
     void end_test() noexcept {
         endings_.clear();
+        processes_.clear();
         has_test_ended_ = true;
     }
     [[nodiscard]] bool has_test_ended() const noexcept { return has_test_ended_; }
@@ -209,6 +211,12 @@ private:
         const char* name;
         std::function<void()> action;
     };
+    struct process {
+        const char* name;
+        std::function<void()> crash;
+        std::function<void()> restart;
+        std::int64_t restart_at = never; // The process has crashed if this is not `never`.
+    };
     struct current { // the running step
         sim_context* context;
         task::function type;
@@ -228,6 +236,9 @@ private:
     void run_guarded(Step&& body, const char* who);
     void run_queued(std::size_t index);
     void offer_ending();
+    void offer_crash();
+    void restart_due();
+    void run_action(const std::function<void()>& action, const char* name);
     [[nodiscard]] std::uint32_t chain_of(const task& given, task_order order, std::uint32_t line);
     void log(step_kind kind, const current& of, std::string text = {});
     void check_rest();
@@ -263,6 +274,7 @@ private:
     bool has_test_ended_ = false;
 
     std::vector<ending> endings_;
+    std::vector<process> processes_;
     std::vector<once> onces_;
     std::map<std::string, std::uint64_t> reached_;
     timeline log_;

@@ -1,0 +1,97 @@
+/// The threads and transactions of a worker.
+///
+/// Part: postgres. Private.
+#pragma once
+
+#include <ekiden/postgres/detail/connection.hpp>
+#include <ekiden/postgres/detail/key_source.hpp>
+#include <ekiden/postgres/worker.hpp>
+#include <ekiden/sync/event.hpp>
+#include <ekiden/sync/mutex.hpp>
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI::postgres {
+
+class worker::core {
+public:
+    core(const settings& where, const worker_options& chosen, handler f);
+    ~core() { (void)close({}); }
+
+    void run(std::stop_token stop);
+    [[nodiscard]] bool close(const wait_limit& limit);
+    [[nodiscard]] worker_metrics metrics() const;
+
+private:
+    /// The row of a key.
+    struct lane {
+        std::string key;
+        std::optional<std::int64_t>
+            failed;            // the record that has failed, which runs in a transaction of its own
+        unsigned attempts = 0; // of this record
+        bool is_parked = false;
+    };
+    /// A row of a record.
+    struct record {
+        std::string ctid, key;
+        std::int64_t id = 0;
+        std::optional<std::string> value;
+        records::headers with;
+    };
+    /// What one thread has.
+    struct session {
+        std::unique_ptr<detail::connection> server;
+        std::chrono::milliseconds delay{0}; // before the next attempt to connect
+    };
+    /// What has happened to the records of a transaction.
+    struct outcome {
+        std::vector<record> read;
+        std::vector<lane> lanes;
+        std::size_t done = 0; // The first `done` records have run.
+        std::vector<records::outgoing> sent;
+        std::string reason; // why the record behind them has failed
+        bool has_failed = false, is_conflict = false, has_more = false;
+    };
+
+    void serve();
+    void turn(session& mine);
+    void connect(session& mine);
+    void undo(session& mine);
+    void recover(session& mine, const error& failure);
+    std::vector<std::string> transact(session& mine, const std::vector<std::string>& keys);
+    std::vector<lane> lock(session& mine, const std::vector<std::string>& keys);
+    std::vector<record> read(session& mine, const std::vector<lane>& lanes, std::size_t each);
+    void call(session& mine, outcome& now, sys::clock::time_point begin);
+    [[nodiscard]] bool finish(session& mine, outcome& now);
+    void remove(session& mine, const outcome& now);
+    void move_parked(outcome& now);
+    void note_failure(session& mine, const record& of, bool counts, const std::string& reason);
+    void bury(session& mine, const record& of, unsigned attempts, const std::string& reason);
+    [[nodiscard]] records::outgoing dead_letter(const record& of, unsigned attempts,
+                                                const std::string& reason) const;
+    void end_by(std::exception_ptr failure);
+    void count(std::uint64_t worker_metrics::* what, std::uint64_t by = 1);
+    [[nodiscard]] std::string table(const char* name) const { return where_.schema + '.' + name; }
+
+    const settings where_;
+    const worker_options chosen_;
+    const handler f_;
+    detail::key_source keys_;
+    event stopping_, ended_{true}; // a stop is requested; run() does not run
+    std::stop_source given_up_;
+
+    mutable mutex mutex_; // protects the members below
+    worker_metrics counted_;
+    std::exception_ptr failure_;
+    bool has_run_ = false, is_closed_ = false;
+
+    mutable mutex asking_; // protects the connection of metrics()
+    mutable std::unique_ptr<detail::connection> asks_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::postgres
