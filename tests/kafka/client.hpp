@@ -36,6 +36,9 @@ using failure = owned<rd_kafka_error_t>;
 
 inline owned<rd_kafka_conf_t> configured(const settings& with) {
     owned<rd_kafka_conf_t> conf(rd_kafka_conf_new());
+    // Brokers that are killed on purpose would fill the log.
+    rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t*, int, const char*, const char*) {});
+    rd_kafka_conf_set_error_cb(conf.get(), [](rd_kafka_t*, int, const char*, void*) {});
     char why[256];
     for (const auto& [name, value] : with)
         if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
@@ -80,6 +83,29 @@ inline partition_list partitions_of(const std::string& topic, int count) {
     partition_list list(rd_kafka_topic_partition_list_new(count));
     for (int p = 0; p < count; ++p) rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), p);
     return list;
+}
+
+/// Creates a topic. Each broker has a replica, as tools/kafka.sh configures them.
+inline void create_topic(const std::string& brokers, const std::string& name, int partitions) {
+    const client admin = make_client(RD_KAFKA_PRODUCER, configured({{"bootstrap.servers", brokers}}));
+    char why[256];
+    rd_kafka_NewTopic_t* topic = rd_kafka_NewTopic_new(name.c_str(), partitions, -1, why, sizeof why);
+    if (topic == nullptr) throw std::runtime_error(why);
+    rd_kafka_queue_t* queue = rd_kafka_queue_new(admin.get());
+    rd_kafka_CreateTopics(admin.get(), &topic, 1, nullptr, queue);
+    rd_kafka_event_t* event = rd_kafka_queue_poll(queue, 60'000);
+    rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    if (event != nullptr) {
+        error = rd_kafka_event_error(event);
+        std::size_t count = 0;
+        const auto* result = rd_kafka_event_CreateTopics_result(event);
+        const auto** each = result != nullptr ? rd_kafka_CreateTopics_result_topics(result, &count) : nullptr;
+        if (count == 1) error = rd_kafka_topic_result_error(each[0]);
+        rd_kafka_event_destroy(event);
+    }
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_NewTopic_destroy(topic);
+    check(error, "create topic " + name);
 }
 
 } // namespace kafka_soak

@@ -81,6 +81,7 @@ void run(const arguments& given, F f) {
     const bool in_coroutines = given.text("way") == "coroutine";
     ekiden::thread_pool pool(in_coroutines ? 2 : given.number("threads", 16));
     ekiden::kafka::settings where{.brokers = given.text("brokers")};
+    if (!given.text("debug").empty()) where.more.emplace_back("debug", given.text("debug")); // of librdkafka
     where.log = [](int level, std::string_view line) {
         std::fprintf(stderr, "%d %.*s\n", level, static_cast<int>(line.size()), line.data());
     };

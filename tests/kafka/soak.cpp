@@ -148,9 +148,11 @@ private:
         lag_ = lag_of(p);
         for (const auto& [name, e] : events_) {
             worst_.merge(e.worst);
-            std::printf("  %-8s x%-3zu longest stall: all %5.1f s, kept partition %5.1f s, heir %5.1f s\n",
+            std::printf("  %-8s x%-3zu longest stall: all %5.1f s, kept partition %5.1f s, heir %5.1f s; "
+                        "doubled %zu, "
+                        "run again %zu\n",
                         name.c_str(), e.count, e.worst.whole.count(), e.worst.kept.count(),
-                        e.worst.heir.count());
+                        e.worst.heir.count(), e.doubled, e.again);
         }
         std::printf("%-14s %9s %6s %8s %6s %7s %9s %8s %7s %7s %9s %8s\n", "mode", "records", "lost",
                     "doubled", "order", "twice", "overlaps", "stall_s", "bound_s", "ended", "cpu_us", "rate");
