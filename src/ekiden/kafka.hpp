@@ -4,6 +4,7 @@
 /// part.
 #pragma once
 
+#include <ekiden/kafka/embedded_brokers.hpp>
 #include <ekiden/kafka/error.hpp>
 #include <ekiden/kafka/poster.hpp>
 #include <ekiden/kafka/settings.hpp>

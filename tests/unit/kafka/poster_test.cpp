@@ -1,4 +1,4 @@
-#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/async.hpp>
 #include <ekiden/execution/system_executor.hpp>
 #include <ekiden/execution/then.hpp>
 #include <ekiden/kafka.hpp>

@@ -2,8 +2,8 @@
 // of the rules in the page kafka/worker.md.
 #include <ekiden/kafka.hpp>
 #include <ekiden/pool.hpp>
-#include <tests/unit/kafka/running_worker.hpp>
 #include <tests/unit/kafka_brokers/real_brokers.hpp>
+#include <tests/unit/kafka_workers/running_worker.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <ekiden/kafka/detail/client.hpp>
 #include <tests/unit/kafka/mock_cluster.hpp>
-#include <tests/unit/kafka/worker_process.hpp>
+#include <tests/unit/kafka_workers/worker_process.hpp>
 
 #include <doctest/doctest.h>
 

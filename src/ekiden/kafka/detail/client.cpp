@@ -74,7 +74,7 @@ configuration::configuration(const settings& where, std::span<const fixed_settin
     check_brokers(where.brokers);
     for (const auto& [name, value] : where.more) {
         const std::string argument = "more[\"" + name + "\"]";
-        const auto is_same = [&name = name](const fixed_setting& one) { return one.name == name; };
+        const auto is_same = [&wanted = name](const fixed_setting& one) { return one.name == wanted; };
         for (const std::span<const fixed_setting> list :
              {std::span<const fixed_setting>(always_fixed), fixed})
             if (const auto at = std::ranges::find_if(list, is_same); at != list.end())

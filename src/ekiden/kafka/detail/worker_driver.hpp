@@ -27,7 +27,7 @@ namespace ekiden::inline EKIDEN_ABI::kafka::detail {
 /// Returns a message as a record of the core, which owns the message then.
 [[nodiscard]] fetched_record to_fetched(rd_kafka_message_t& message);
 
-class worker_driver : public client_base, public std::enable_shared_from_this<worker_driver>, broker_link {
+class worker_driver final : public client_base, public std::enable_shared_from_this<worker_driver>, broker_link {
 public:
     worker_driver(const settings& where, const worker_options& chosen, std::unique_ptr<record_starter> lanes);
     ~worker_driver();

@@ -3,8 +3,8 @@
 #include <ekiden/kafka/detail/core_options.hpp>
 #include <ekiden/pool.hpp>
 #include <tests/unit/kafka/mock_cluster.hpp>
-#include <tests/unit/kafka/running_worker.hpp>
-#include <tests/unit/kafka/worker_process.hpp>
+#include <tests/unit/kafka_workers/running_worker.hpp>
+#include <tests/unit/kafka_workers/worker_process.hpp>
 
 #include <doctest/doctest.h>
 
@@ -54,55 +54,9 @@ std::vector<std::string> values_of(const std::vector<stored>& found, const std::
     return values;
 }
 
-} // namespace
-
-TEST_CASE("kafka::worker_options: a wrong option is refused by its name, before the first connection") {
-    ekiden::thread_pool pool(1);
-    const auto text_for = [&](auto change) -> std::string {
-        kafka::worker_options chosen{.group = "g", .topic = "t", .name = "n"};
-        change(chosen);
-        try {
-            kafka::worker made({.brokers = "127.0.0.1:1"}, pool.get_executor(), chosen,
-                               [](const kafka::request&, kafka::reply&) {});
-            CHECK(made.close(0s)); // run() was not called
-        } catch (const std::invalid_argument& refused) {
-            return refused.what();
-        }
-        return {};
-    };
-    using o = kafka::worker_options&;
-    CHECK(text_for([](o) {}).empty());
-    CHECK(text_for([](o c) { c.group.clear(); }).find("group is") != std::string::npos);
-    CHECK(text_for([](o c) { c.topic = "a/b"; }).find("topic is") != std::string::npos);
-    CHECK(text_for([](o c) { c.name.clear(); }).find("name is") != std::string::npos);
-    CHECK(text_for([](o c) { c.window = 24'001; }).find("window is 24001") != std::string::npos);
-    CHECK(text_for([](o c) { c.held = 0; }).find("held is 0") != std::string::npos);
-    CHECK(text_for([](o c) { c.session = 1ms; }).find("session is 1 ms") != std::string::npos);
-    CHECK(text_for([](o c) { c.transaction_limit = 0ms; }).find("transaction_limit") != std::string::npos);
-    CHECK(text_for([](o c) { c.retry.attempts = 0; }).find("retry.attempts is 0") != std::string::npos);
-    CHECK(text_for([](o c) {
-              c.retry.then = ekiden::records::on_failure::dead_letter;
-          }).find("retry.dead_letters")
-          != std::string::npos);
-    const auto with_setting = [&](const char* name, const char* value) -> std::string {
-        try {
-            const kafka::worker made({.brokers = "127.0.0.1:1", .more = {{name, value}}}, pool.get_executor(),
-                                     {.group = "g", .topic = "t", .name = "n"},
-                                     [](const kafka::request&, kafka::reply&) {});
-        } catch (const std::invalid_argument& refused) {
-            return refused.what();
-        }
-        return {};
-    };
-    CHECK(with_setting("group.id", "x").find("worker_options::group") != std::string::npos);
-    CHECK(with_setting("enable.auto.commit", "true").find("enable.auto.commit") != std::string::npos);
-    CHECK(with_setting("fetch.min.bytes", "10").empty());
-}
-
-TEST_CASE("kafka::worker: errors that can be repeated, of each call, lose nothing and change no order") {
+void inject_errors(kafka::delivery mode) {
     using errors = std::vector<rd_kafka_resp_err_t>;
-    for (const auto mode : {kafka::delivery::at_least_once, kafka::delivery::exactly_once}) {
-        CAPTURE(static_cast<int>(mode));
+    {
         mock_cluster brokers;
         brokers.create("in", 2);
         brokers.create("out", 2);
@@ -158,23 +112,7 @@ TEST_CASE("kafka::worker: errors that can be repeated, of each call, lose nothin
     }
 }
 
-TEST_CASE("kafka::worker: a fenced producer ends the worker with an error that names its id") {
-    mock_cluster brokers;
-    brokers.create("in", 1);
-    post_values(brokers, 1, 0, 1);
-    ekiden::thread_pool pool(1);
-    brokers.fail(api::end_transaction, RD_KAFKA_RESP_ERR_PRODUCER_FENCED);
-    running_worker worker(brokers.where(), pool, failing_worker(kafka::delivery::exactly_once),
-                          [](const kafka::request&, kafka::reply&) {});
-    CHECK(eventually([&] { return worker.has_ended(); }));
-    CHECK(worker.kind() == kafka::error_kind::fenced);
-    CHECK(worker.failure().find("bank.one") != std::string::npos);
-    CHECK(worker.metrics().fenced == 1);
-    CHECK(!worker->close(1s)); // run() has ended with an error
-    CHECK_THROWS_AS(worker->run(), std::logic_error);
-}
-
-TEST_CASE("kafka::worker: a record is retried in its place, then is a dead letter, and other keys continue") {
+void give_up_a_record(ekiden::records::on_failure then, const std::vector<std::string>& expected) {
     mock_cluster brokers;
     brokers.create("in", 1);
     brokers.create("dead", 1);
@@ -187,15 +125,7 @@ TEST_CASE("kafka::worker: a record is retried in its place, then is a dead lette
     kafka::worker_options chosen = failing_worker();
     chosen.retry.attempts = 3;
     chosen.retry.dead_letters = "dead";
-    std::vector<std::string> expected;
-    SUBCASE("dead_letter") {
-        chosen.retry.then = ekiden::records::on_failure::dead_letter;
-        expected = {"1"};
-    }
-    SUBCASE("park_key") {
-        chosen.retry.then = ekiden::records::on_failure::park_key;
-        expected = {"1", "2", "3"};
-    }
+    chosen.retry.then = then;
     seen_records seen;
     std::atomic<int> calls{0};
     const auto handler = [&](const kafka::request& r, kafka::reply& out) {
@@ -229,6 +159,83 @@ TEST_CASE("kafka::worker: a record is retried in its place, then is a dead lette
     CHECK(*offset == "3");
     CHECK(*ekiden::records::find(dead.at(0).with, "ekiden-error") == "poison");
     CHECK(calls == 3);
+}
+
+} // namespace
+
+TEST_CASE("kafka::worker_options: a wrong option is refused by its name, before the first connection") {
+    ekiden::thread_pool pool(1);
+    const auto text_for = [&](auto change) -> std::string {
+        kafka::worker_options chosen{.group = "g", .topic = "t", .name = "n"};
+        change(chosen);
+        try {
+            kafka::worker made({.brokers = "127.0.0.1:1"}, pool.get_executor(), chosen,
+                               [](const kafka::request&, kafka::reply&) {});
+            CHECK(made.close(0s)); // run() was not called
+        } catch (const std::invalid_argument& refused) {
+            return refused.what();
+        }
+        return {};
+    };
+    using o = kafka::worker_options&;
+    CHECK(text_for([](o) {}).empty());
+    CHECK(text_for([](o c) { c.group.clear(); }).find("group is") != std::string::npos);
+    CHECK(text_for([](o c) { c.topic = "a/b"; }).find("topic is") != std::string::npos);
+    CHECK(text_for([](o c) { c.name.clear(); }).find("name is") != std::string::npos);
+    CHECK(text_for([](o c) { c.window = 24'001; }).find("window is 24001") != std::string::npos);
+    CHECK(text_for([](o c) { c.held = 0; }).find("held is 0") != std::string::npos);
+    CHECK(text_for([](o c) { c.session = 1ms; }).find("session is 1 ms") != std::string::npos);
+    CHECK(text_for([](o c) { c.transaction_limit = 0ms; }).find("transaction_limit") != std::string::npos);
+    CHECK(text_for([](o c) { c.retry.attempts = 0; }).find("retry.attempts is 0") != std::string::npos);
+    CHECK(text_for([](o c) {
+              c.retry.then = ekiden::records::on_failure::dead_letter;
+          }).find("retry.dead_letters")
+          != std::string::npos);
+    const auto with_setting = [&](const char* name, const char* value) -> std::string {
+        try {
+            const kafka::worker made({.brokers = "127.0.0.1:1", .more = {{name, value}}}, pool.get_executor(),
+                                     {.group = "g", .topic = "t", .name = "n"},
+                                     [](const kafka::request&, kafka::reply&) {});
+        } catch (const std::invalid_argument& refused) {
+            return refused.what();
+        }
+        return {};
+    };
+    CHECK(with_setting("group.id", "x").find("worker_options::group") != std::string::npos);
+    CHECK(with_setting("enable.auto.commit", "true").find("enable.auto.commit") != std::string::npos);
+    CHECK(with_setting("fetch.min.bytes", "10").empty());
+}
+
+TEST_CASE("kafka::worker, at least once: errors of each call lose nothing and change no order") {
+    inject_errors(kafka::delivery::at_least_once);
+}
+
+TEST_CASE("kafka::worker, exactly once: errors of each call lose nothing and change no order") {
+    inject_errors(kafka::delivery::exactly_once);
+}
+
+TEST_CASE("kafka::worker: a fenced producer ends the worker with an error that names its id") {
+    mock_cluster brokers;
+    brokers.create("in", 1);
+    post_values(brokers, 1, 0, 1);
+    ekiden::thread_pool pool(1);
+    brokers.fail(api::end_transaction, RD_KAFKA_RESP_ERR_PRODUCER_FENCED);
+    running_worker worker(brokers.where(), pool, failing_worker(kafka::delivery::exactly_once),
+                          [](const kafka::request&, kafka::reply&) {});
+    CHECK(eventually([&] { return worker.has_ended(); }));
+    CHECK(worker.kind() == kafka::error_kind::fenced);
+    CHECK(worker.failure().find("bank.one") != std::string::npos);
+    CHECK(worker.metrics().fenced == 1);
+    CHECK(!worker->close(1s)); // run() has ended with an error
+    CHECK_THROWS_AS(worker->run(), std::logic_error);
+}
+
+TEST_CASE("kafka::worker: a record is retried in its place, then is a dead letter, and its key continues") {
+    give_up_a_record(ekiden::records::on_failure::dead_letter, {"1"});
+}
+
+TEST_CASE("kafka::worker: a parked key stays parked after a restart, and its records keep their order") {
+    give_up_a_record(ekiden::records::on_failure::park_key, {"1", "2", "3"});
 }
 
 TEST_CASE(
@@ -334,10 +341,7 @@ TEST_CASE("kafka::worker: workers that join, leave and restart lose nothing and 
     brokers.create("in", 4);
     ekiden::thread_pool pool(3);
     seen_records seen;
-    const auto handler = [&](const kafka::request& r, kafka::reply&) {
-        std::this_thread::sleep_for(200us);
-        seen.add(r);
-    };
+    const auto handler = [&](const kafka::request& r, kafka::reply&) { seen.add(r); };
     const auto named = [](const char* name) {
         kafka::worker_options chosen = failing_worker();
         chosen.name = name;
@@ -350,7 +354,7 @@ TEST_CASE("kafka::worker: workers that join, leave and restart lose nothing and 
         for (int i = 0; !is_over; ++i) {
             for (int k = 0; k < 12; ++k) CHECK(to.post(std::to_string(k), std::to_string(i)));
             posted = i + 1;
-            std::this_thread::sleep_for(5ms);
+            std::this_thread::sleep_for(20ms);
         }
         CHECK(to.flush(30s));
     });

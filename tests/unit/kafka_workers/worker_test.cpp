@@ -2,7 +2,7 @@
 #include <ekiden/kafka.hpp>
 #include <ekiden/pool.hpp>
 #include <tests/unit/kafka/mock_cluster.hpp>
-#include <tests/unit/kafka/running_worker.hpp>
+#include <tests/unit/kafka_workers/running_worker.hpp>
 
 #include <doctest/doctest.h>
 
