@@ -64,9 +64,7 @@ public:
     int run() {
         const plan& p = all_.asked();
         create_topics(p);
-        const auto begin = std::chrono::steady_clock::now();
         disturb_until_all_is_visible();
-        took_ = std::chrono::steady_clock::now() - begin;
         if (error_.has()) {
             std::printf("kafka_soak: the run failed: %s\n", error_.text().c_str());
             return 1;
@@ -160,7 +158,7 @@ private:
         std::printf("%-14s %9zu %6zu %8zu %6zu %7zu %9zu %8.1f %7.1f %7zu %9.1f %8.0f\n", p.mode.c_str(),
                     counts_.sent, counts_.lost, counts_.doubled, counts_.order_violations, counts_.again,
                     counts_.overlaps, worst_.longest().count(), p.stall_bound().count(), revived_,
-                    n > 0 ? cpu_s_ / n * 1e6 : 0, n / took_.count());
+                    n > 0 ? cpu_s_ / n * 1e6 : 0, all_.usual_rate());
     }
 
     int judge() {
@@ -200,7 +198,6 @@ private:
     std::size_t revived_ = 0;
     double cpu_s_ = 0;
     bool closed_ = true;
-    seconds took_{0};
     stalls worst_;
     std::int64_t lag_ = 0;
     books::counts counts_{};
