@@ -2,7 +2,7 @@
 # The long runs of ./dev soak. Each run is a function. The script dev includes this file, and calls the functions in the
 # repository's root.
 
-soak_runs='tasks server seams kafka'
+soak_runs='tasks server seams postgres kafka_seeds kafka'
 
 soak_arguments() {
     for run; do
@@ -45,4 +45,16 @@ soak_kafka() {
             wrong_modes="$wrong_modes $mode"
     done
     [ -z "$wrong_modes" ] || die "soak: kafka: wrong:$wrong_modes"
+}
+
+# 10^6 records, three workers, kill -9 of workers and of the server.
+soak_postgres() {
+    build dev postgres_soak
+    build/dev/tests/unit/postgres_soak 1000000 9>&-
+}
+
+# Simulated workers of Kafka, with crashes, rebalances, lost and late answers.
+soak_kafka_seeds() {
+    build dev kafka_seeds
+    build/dev/tests/unit/kafka_seeds 10000
 }

@@ -34,6 +34,7 @@ refused check no_such_model
 refused test surplus
 refused test --deep surplus
 refused soak surplus
+refused soak postgres surplus
 refused arm64 surplus
 refused format surplus
 refused doctor surplus

@@ -104,7 +104,7 @@ struct fulfils_promise {
         : promised(std::move(other.promised)), is_owed(std::exchange(other.is_owed, false)) {}
     fulfils_promise& operator=(fulfils_promise&&) = delete;
     ~fulfils_promise() {
-        if (is_owed) promised.set_exception(canceled("an executor has dropped the coroutine"));
+        if (is_owed) promised.set_exception(canceled_error("an executor has dropped the coroutine"));
     }
 
     template <class... Value>

@@ -29,7 +29,7 @@ namespace detail {
 
 /// Returns an operation_canceled as an exception pointer, without throwing. Returns a std::bad_alloc if there
 /// is no memory.
-[[nodiscard]] inline std::exception_ptr canceled(const char* where) noexcept {
+[[nodiscard]] inline std::exception_ptr canceled_error(const char* where) noexcept {
     try {
         throw operation_canceled(where);
     } catch (...) {

@@ -45,7 +45,7 @@ struct worker_options {
     /// The number of offsets from the oldest record that is not done to the newest record that may begin, for
     /// each partition. 1 to 24,000.
     std::size_t window = 20'000;
-    std::size_t held = 1'000;           ///< the maximum number of records in memory for each partition
+    std::size_t held = 10'000;          ///< the maximum number of records in memory for each partition
     std::size_t held_bytes = 16U << 20; ///< the maximum number of bytes of these records
     std::chrono::milliseconds commit_every{100}; ///< the time between commits while records complete
     /// The time for which a revoked partition waits for its running functions. The other workers of the group

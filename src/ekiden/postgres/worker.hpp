@@ -7,6 +7,7 @@
 #include <ekiden/postgres/reply.hpp>
 #include <ekiden/postgres/settings.hpp>
 #include <ekiden/records/retry_options.hpp>
+#include <ekiden/records/worker_metrics.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 
 #include <chrono>
@@ -20,11 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace ekiden::inline EKIDEN_ABI {
-
-class prometheus_page;
-
-namespace postgres {
+namespace ekiden::inline EKIDEN_ABI::postgres {
 
 /// The options of a worker.
 struct worker_options {
@@ -47,34 +44,6 @@ struct worker_options {
     std::chrono::milliseconds transaction_limit{60'000};
     records::retry_options retry = {};
 };
-
-/// What a worker has done and what is left.
-struct worker_metrics {
-    std::uint64_t records = 0;      ///< records whose function has succeeded
-    std::uint64_t commits = 0;      ///< transactions with these records
-    std::uint64_t rollbacks = 0;    ///< transactions that were rolled back because a function has failed
-    std::uint64_t retries = 0;      ///< counted attempts that have failed
-    std::uint64_t dead_letters = 0; ///< records that were moved to the queue of dead letters
-    std::uint64_t reconnects = 0;   ///< times that a lost connection was opened again
-
-    /// The state of the queue for all workers together.
-    struct backlog {
-        std::uint64_t lag = 0;          ///< records that are not finished; at most 100,000 are counted
-        std::uint64_t failing_keys = 0; ///< keys that wait for a retry
-        std::uint64_t parked_keys = 0;  ///< keys whose records go to the dead letters
-        struct oldest_record {
-            records::position id;
-            std::string key;
-            std::chrono::milliseconds age; ///< the time since the record was posted
-        };
-        std::optional<oldest_record> oldest; ///< the record with the smallest offset among the counted ones
-    };
-    std::optional<backlog> queue; ///< empty if the server could not be asked
-};
-
-/// Adds the metrics of a worker to a page for Prometheus. The names begin with "ekiden_postgres_". Each
-/// metric has the label queue="<queue>". Throws std::bad_alloc.
-void add_metrics(prometheus_page& to, const worker_metrics& of, std::string_view queue);
 
 /// Calls a function for each record of a queue.
 ///
@@ -113,9 +82,10 @@ public:
     /// request::given_up is requested, and records that still run are rolled back when they end.
     bool close(const wait_duration& limit);
 
-    /// Returns the metrics. Asks the server about the queue, over a connection of its own. Throws
-    /// std::bad_alloc.
-    [[nodiscard]] worker_metrics metrics() const;
+    /// Returns the counters of this worker, and the progress of the queue for all its workers together, as
+    /// one partition. Asks the server about the queue, over a connection of its own. If the server cannot be
+    /// asked, the metrics have no partition. The lag is at most 100,000. Throws std::bad_alloc.
+    [[nodiscard]] records::worker_metrics metrics() const;
 
 private:
     using handler = std::function<void(const records::request&, reply&)>;
@@ -138,6 +108,4 @@ private:
     std::unique_ptr<core> core_;
 };
 
-} // namespace postgres
-
-} // namespace ekiden::inline EKIDEN_ABI
+} // namespace ekiden::inline EKIDEN_ABI::postgres

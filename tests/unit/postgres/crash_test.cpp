@@ -35,7 +35,7 @@ TEST_CASE("worker processes that are killed at any moment lose nothing and doubl
         victim.start();
     }
     producer.join();
-    REQUIRE(poster.flush(60s));
+    REQUIRE(poster.flush(120s));
     REQUIRE(drains(server));
     for (const auto& one : workers) CHECK(one->end() == 0);
     CHECK(count(server, 20L * each) == counts{});
@@ -65,7 +65,7 @@ TEST_CASE("a server that is killed and started again costs no record and no orde
         server.start();
     }
     producer.join();
-    REQUIRE(poster.flush(60s));
+    REQUIRE(poster.flush(120s));
     REQUIRE(drains(server));
     one.end();
     two.end();
@@ -93,7 +93,7 @@ TEST_CASE("a worker whose COMMIT is in doubt runs no record twice") {
         proxy.lose_next(loss);
         for (int key = 0; key != 4; ++key, ++expected)
             REQUIRE(poster.post("k" + std::to_string(key), std::to_string(n)));
-        REQUIRE(poster.flush(30s));
+        REQUIRE(poster.flush(120s));
         REQUIRE(drains(server));
         CHECK(proxy.losses() == before + 1);
     }
@@ -109,7 +109,7 @@ TEST_CASE("a worker process that is stopped keeps its keys, and continues withou
     pg::poster poster({.connection = server.connection()}, {.queue = "in"});
     worker_process one(server.connection()), two(server.connection());
     post_numbers(poster, 20, 100);
-    REQUIRE(poster.flush(60s));
+    REQUIRE(poster.flush(120s));
     for (int i = 0; i != 5; ++i) {
         one.signal(SIGSTOP);
         const auto before = server.number("select count(*) from applied");

@@ -24,7 +24,7 @@ TEST_CASE("a poster commits records in order, and each future has its own place"
     std::vector<ekiden::future<records::position>> places;
     for (int n = 1; n <= 100; ++n)
         places.push_back(poster.submit("k" + std::to_string(n % 3), std::to_string(n)));
-    REQUIRE(poster.flush(10s));
+    REQUIRE(poster.flush(120s));
     for (int n = 1; n <= 100; ++n) {
         const records::position place = places[static_cast<std::size_t>(n - 1)].get();
         CHECK(place.topic == "in");
@@ -48,7 +48,7 @@ TEST_CASE("bytes, tombstones and headers reach the handler as they were posted")
     REQUIRE(poster.post(bytes, bytes, with));
     REQUIRE(poster.post("", std::nullopt));
     REQUIRE(poster.post("e", ""));
-    REQUIRE(poster.flush(10s));
+    REQUIRE(poster.flush(120s));
     std::atomic<int> right{0};
     running_worker worker({.connection = server.connection()}, {.queue = "in"},
                           [&](const records::request& of, records::reply&) {
@@ -84,7 +84,7 @@ TEST_CASE("a full poster rejects or blocks, by count and by bytes") {
         CHECK(poster.metrics().rejected == 2);
         CHECK_FALSE(poster.flush(10ms));
         PQclear(PQexec(by, "commit"));
-        CHECK(poster.flush(10s));
+        CHECK(poster.flush(120s));
         CHECK(poster.post("k", "4"));
     }
     CHECK(server.number("select count(*) from ekiden.record") == 4); // the destructor commits, too
@@ -142,13 +142,13 @@ TEST_CASE("a poster whose COMMIT is in doubt finds out, and posts neither twice 
         const auto before = proxy.losses();
         for (int n = 1; n <= 300; ++n) {
             if (n % 60 == 0) {
-                REQUIRE(poster.flush(30s));
+                REQUIRE(poster.flush(120s));
                 proxy.lose_next(loss);
             }
             for (int key = 0; key != 3; ++key)
                 REQUIRE(poster.post("k" + std::to_string(key), std::to_string(n)));
         }
-        CHECK(poster.flush(30s));
+        CHECK(poster.flush(120s));
         CHECK(proxy.losses() - before == 5);
         CHECK(count_in(server, posted, 900) == counts{});
         CHECK(poster.metrics().committed == 900);
@@ -160,18 +160,18 @@ TEST_CASE("a poster whose COMMIT is in doubt finds out, and posts neither twice 
 TEST_CASE("a poster keeps its records while the server is killed and started again") {
     if (!private_server::is_available()) return;
     private_server server;
-    pg::poster poster({.connection = server.connection()}, {.queue = "in", .records_per_commit = 20});
-    std::jthread producer([&] { post_numbers(poster, 5, 2000); });
+    pg::poster poster({.connection = server.connection()}, {.queue = "in", .records_per_commit = 50});
+    std::jthread producer([&] { post_numbers(poster, 5, 1000); });
     for (int i = 0; i != 3; ++i) {
         const auto before = poster.metrics().committed;
-        while (poster.metrics().committed < before + 500 && poster.metrics().committed < 9000)
+        while (poster.metrics().committed < before + 500 && poster.metrics().committed < 4500)
             std::this_thread::yield();
         server.kill();
         server.start();
     }
     producer.join();
-    CHECK(poster.flush(30s));
-    CHECK(count_in(server, posted, 10'000) == counts{});
+    CHECK(poster.flush(120s));
+    CHECK(count_in(server, posted, 5000) == counts{});
 }
 
 TEST_CASE("a record of a caller's transaction appears with it, or never") {

@@ -11,6 +11,7 @@
 #include <pwd.h>
 #include <stdexcept>
 #include <string>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
@@ -61,6 +62,7 @@ pid_t private_server::spawn(const std::vector<std::string>& command) const {
     if (child == 0) {
         ::setpgid(0, 0); // so that kill() reaches all processes of the server
         if (user != nullptr && (::setgid(user->pw_gid) != 0 || ::setuid(user->pw_uid) != 0)) ::_exit(126);
+        ::prctl(PR_SET_PDEATHSIG, SIGQUIT); // so that no server outlives a test that is killed
         const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
         ::dup2(out, 1);
         ::dup2(out, 2);

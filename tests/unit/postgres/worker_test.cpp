@@ -27,11 +27,11 @@ TEST_CASE("three workers handle each record once, in the order of its key") {
             where, {.queue = "in", .connections = 4, .records_per_commit = 50, .keys_per_commit = 10}, apply);
         running_worker three(where, {.queue = "in", .connections = 4, .records_per_commit = 1}, apply);
         post_numbers(poster, keys, 3000 / keys);
-        REQUIRE(poster.flush(60s));
+        REQUIRE(poster.flush(120s));
         REQUIRE(drains(server));
         for (auto* const worker : {&one, &two, &three}) worker->end();
         CHECK(count(server, 3000) == counts{});
-        CHECK(one->metrics().records + two->metrics().records + three->metrics().records == 3000);
+        CHECK(one->metrics().done + two->metrics().done + three->metrics().done == 3000);
         CHECK(one->metrics().reconnects == 0);
     }
 }
@@ -59,7 +59,7 @@ TEST_CASE("two records of a key never run at the same time, and keys run in para
     post_numbers(poster, 10, 20);
     running_worker one(where, {.queue = "in", .connections = 5}, f);
     running_worker two(where, {.queue = "in", .connections = 5}, f);
-    CHECK(poster.flush(30s));
+    CHECK(poster.flush(120s));
     REQUIRE(drains(server));
     one.end();
     two.end();
@@ -76,7 +76,7 @@ TEST_CASE("a slow key does not stop the others") {
     REQUIRE(poster.post("slow", "1"));
     post_numbers(poster, 50, 10);
     REQUIRE(poster.post("slow", "2"));
-    REQUIRE(poster.flush(30s));
+    REQUIRE(poster.flush(120s));
     std::atomic<bool> is_slow{true};
     std::atomic<int> others{0}, slow{0};
     running_worker worker(where, {.queue = "in", .connections = 3},
@@ -91,9 +91,8 @@ TEST_CASE("a slow key does not stop the others") {
     while (others != 500) std::this_thread::sleep_for(1ms); // hangs if the slow key stops them
     CHECK(slow == 1);
     const auto metrics = worker->metrics();
-    REQUIRE(metrics.queue);
-    REQUIRE(metrics.queue->oldest);
-    CHECK(metrics.queue->oldest->key == "slow");
+    REQUIRE(metrics.partitions.size() == 1);
+    CHECK(metrics.partitions[0].oldest_key == "slow");
     is_slow = false;
     REQUIRE(drains(server));
     CHECK(slow == 2);
@@ -105,20 +104,19 @@ TEST_CASE("metrics tell the backlog, the failing and the parked keys") {
     const pg::settings where{.connection = server.connection()};
     pg::poster poster(where, {.queue = "in"});
     post_numbers(poster, 4, 25);
-    REQUIRE(poster.flush(30s));
+    REQUIRE(poster.flush(120s));
     pg::worker idle(where, {.queue = "in"}, apply);
     auto metrics = idle.metrics();
-    REQUIRE(metrics.queue);
-    CHECK(metrics.queue->lag == 100);
-    REQUIRE(metrics.queue->oldest);
-    CHECK(metrics.queue->oldest->key == "k0");
-    CHECK(metrics.queue->oldest->id.offset == server.number("select min(id) from ekiden.record"));
-    CHECK(metrics.queue->oldest->age >= 0ms);
+    REQUIRE(metrics.partitions.size() == 1);
+    CHECK(metrics.partitions[0].topic == "in");
+    CHECK(metrics.partitions[0].lag == 100);
+    CHECK(metrics.partitions[0].oldest_key == "k0");
+    CHECK(metrics.partitions[0].oldest_offset == server.number("select min(id) from ekiden.record"));
+    CHECK(metrics.partitions[0].oldest_age >= 0ms);
     ekiden::prometheus_page page;
-    pg::add_metrics(page, metrics, "in");
+    records::add_metrics(page, metrics, "w1");
     const std::string text = page.text();
-    CHECK(text.find("ekiden_postgres_lag_records{queue=\"in\"} 100") != std::string::npos);
-    CHECK(text.find("ekiden_postgres_oldest_record_age_seconds{queue=\"in\",key=\"k0\"}")
+    CHECK(text.find("ekiden_worker_lag_records{worker=\"w1\",topic=\"in\",partition=\"0\"} 100")
           != std::string::npos);
 
     running_worker worker(where,
@@ -131,15 +129,16 @@ TEST_CASE("metrics tell the backlog, the failing and the parked keys") {
                               if (of.key == "k1") throw std::runtime_error("no");
                           });
     REQUIRE(drains(server));
+    worker.end();
     metrics = worker->metrics();
-    REQUIRE(metrics.queue);
-    CHECK(metrics.queue->lag == 0);
-    CHECK(metrics.queue->parked_keys == 1);
-    CHECK_FALSE(metrics.queue->oldest);
-    CHECK(metrics.records == 75);
+    REQUIRE(metrics.partitions.size() == 1);
+    CHECK(metrics.partitions[0].lag == 0);
+    CHECK(metrics.partitions[0].parked == 1);
+    CHECK(metrics.partitions[0].oldest_offset == -1);
+    CHECK(metrics.done == 75);
     CHECK(metrics.retries == 2);
     CHECK(metrics.dead_letters == 25);
-    CHECK_FALSE(pg::worker({.connection = "host=/nowhere"}, {.queue = "in"}, apply).metrics().queue);
+    CHECK(pg::worker({.connection = "host=/nowhere"}, {.queue = "in"}, apply).metrics().partitions.empty());
 }
 
 TEST_CASE("a coroutine is a handler, and its effects are part of the transaction") {
@@ -156,7 +155,7 @@ TEST_CASE("a coroutine is a handler, and its effects are part of the transaction
                               co_await ekiden::sleep_for(100us);
                               to.post("out", std::string(of.key), std::string(of.value));
                           });
-    CHECK(poster.flush(30s));
+    CHECK(poster.flush(120s));
     REQUIRE(drains(server));
     worker.end();
     CHECK(count(server, 100) == counts{});
@@ -169,7 +168,7 @@ TEST_CASE("close() finishes what runs, and gives up at its limit") {
     const pg::settings where{.connection = server.connection()};
     pg::poster poster(where, {.queue = "in"});
     post_numbers(poster, 1, 3);
-    REQUIRE(poster.flush(30s));
+    REQUIRE(poster.flush(120s));
     std::atomic<bool> begun{false}, may_end{false}, was_given_up{false};
     const auto f = [&](const records::request& of, pg::reply& to) {
         apply(of, to);
@@ -247,7 +246,7 @@ TEST_CASE("the rows of keys without records are removed, and such a key works ag
     running_worker worker(where, {.queue = "in"}, apply);
     for (int n = 1; n <= 20; ++n) {
         for (int key = 0; key != 5; ++key) REQUIRE(poster.post("k" + std::to_string(key), std::to_string(n)));
-        REQUIRE(poster.flush(30s));
+        REQUIRE(poster.flush(120s));
         // What a worker does once a minute, at any moment.
         server.sql("delete from ekiden.lane where (queue, key) in (select queue, key from ekiden.lane l "
                    "where failed is "

@@ -13,31 +13,12 @@ using ekiden::sim::may_fail;
 
 namespace {
 
-constexpr auto call_limit = 1s; // like socket.timeout.ms
 const bool prints = std::getenv("KAFKA_SEEDS_PRINTS") != nullptr;
 
 std::string text_of(std::span<const std::int32_t> partitions) {
     std::string text;
     for (const std::int32_t p : partitions) text += " " + std::to_string(p);
     return text;
-}
-
-core::call_result result_of(const answer* got) {
-    if (got == nullptr) return {core::outcome::retriable, false, false, "timed out"};
-    switch (*got) {
-    case answer::ok:
-        return {};
-    case answer::retriable:
-        return {core::outcome::retriable, false, false, "retriable"};
-    case answer::abortable:
-    case answer::unknown_member:
-        return {core::outcome::abortable, false, false, "abortable"};
-    case answer::fatal:
-        return {core::outcome::fatal, false, false, "fatal"};
-    case answer::fenced:
-        break;
-    }
-    return {core::outcome::fenced, false, false, "fenced"};
 }
 
 } // namespace
@@ -55,52 +36,6 @@ void process::tell(const std::string& what) const {
         std::fprintf(stderr, "%lld ms: %s\n", static_cast<long long>(place_.context.elapsed() / 1ms),
                      text.c_str());
     ekiden::sim::note(std::move(text));
-}
-
-/// Runs an event of this process: later if the process is stopped, and never if it has ended.
-template <class F>
-void process::run(F&& f) {
-    if (is_over_) return;
-    if (is_paused_) return backlog_.push_back(std::forward<F>(f));
-    f();
-}
-
-template <class F>
-void process::later(F&& f) {
-    place_.context.get_executor().post([self = weak_from_this(), f = std::forward<F>(f)]() mutable {
-        if (const auto p = self.lock()) p->run(std::move(f));
-    });
-}
-
-template <class F>
-void process::after(std::chrono::nanoseconds delay, F&& f) {
-    const auto timer = std::make_shared<ekiden::steady_timer>(place_.context, delay);
-    timer->async_wait([timer, self = weak_from_this(), f = std::forward<F>(f)](std::error_code) mutable {
-        if (const auto p = self.lock()) p->run(std::move(f));
-    });
-}
-
-/// Calls the broker. Without an answer within the limit, the result is empty. The request can still arrive.
-template <class Result>
-void process::call(const char* what, std::function<Result(cluster&)> at_broker,
-                   std::function<void(const Result*)> done) {
-    const auto is_answered = std::make_shared<bool>(false);
-    const auto ended = std::make_shared<std::function<void(const Result*)>>(std::move(done));
-    const auto complete = [is_answered, ended](const Result* got) {
-        if (!std::exchange(*is_answered, true)) (*ended)(got);
-    };
-    auto& wire = place_.wire;
-    auto only_once = std::make_unique<std::function<Result(cluster&)>>(std::move(at_broker));
-    const bool was_sent =
-        wire.send([&c = cluster_, &wire, complete, self = weak_from_this(), request = std::move(only_once)] {
-            const Result got = (*request)(c);
-            (void)wire.send_back([self, complete, got] {
-                if (const auto p = self.lock()) p->run([complete, got] { complete(&got); });
-            });
-        });
-    (void)was_sent;
-    (void)what;
-    after(call_limit, [complete] { complete(nullptr); });
 }
 
 // ---- the life of the process
@@ -254,6 +189,7 @@ void process::revoke(std::uint64_t member, std::int32_t generation, std::vector<
         tell("revoked" + text_of(what));
         generation_ = generation;
         is_revoking_ = true;
+        for (const std::int32_t p : what) assigned_[p].limit = now() + options_.revoke_limit;
         core_.revoked(std::make_shared<token>(token{member, generation}), generation, what);
         tick();
     });
@@ -277,6 +213,12 @@ void process::assign(std::uint64_t member, std::int32_t generation, std::vector<
 void process::unassign(std::span<const std::int32_t> partitions) {
     if (is_over_) return;
     tell("gives back" + text_of(partitions));
+    for (const std::int32_t p : partitions) {
+        const fetch& from = assigned_[p];
+        const bool is_lost = from.limit == moment::max() || member_ == 0;
+        expect(core_.failure() || is_lost || from.running == 0 || now() >= from.limit || is_leaving_,
+               "running functions are waited for until the limit of the revocation");
+    }
     for (const std::int32_t p : partitions) assigned_.erase(p);
     is_revoking_ = false;
     std::vector<std::int32_t> what(partitions.begin(), partitions.end());
@@ -301,7 +243,9 @@ void process::load(std::int32_t partition, std::uint64_t epoch) {
                 return tick();
             }
             const auto found = assigned_.find(partition);
-            if (found != assigned_.end() && found->second.epoch == epoch && found->second.position < 0) {
+            const bool is_current = found != assigned_.end() && found->second.epoch == epoch;
+            if (is_current && found->second.position >= 0) ekiden::sim::reached("an outcome was unknown");
+            if (is_current && found->second.position < 0) {
                 found->second.position = std::max<std::int64_t>(got->offset->offset, 0);
                 const auto done = core::from_metadata(got->offset->offset, got->offset->metadata);
                 if (done) found->second.done = *done;
@@ -336,7 +280,8 @@ void process::fetch_from(std::int32_t partition, fetch& from) {
     const auto& log = cluster_.input[static_cast<std::size_t>(partition)];
     const std::size_t end = cluster_.visible[static_cast<std::size_t>(partition)];
     const std::int64_t log_end = end == 0 ? 0 : log[end - 1].offset + 1;
-    if (may_fail("a stale fetch")) from.position = std::max<std::int64_t>(from.position - 2, from.done.first);
+    if (from.position > 0 && may_fail("a stale fetch"))
+        from.position = std::max<std::int64_t>(from.position - 2, from.done.first);
     std::vector<core::fetched_record> batch;
     for (std::size_t i = 0; i != end && batch.size() < room; ++i) {
         const input_entry& one = log[i];
@@ -401,8 +346,10 @@ void process::begin(core::held_record& r, std::pair<std::int32_t, std::string> k
     expect(r.id.offset >= last, "the functions of a key run in the order of its records");
     last = r.id.offset;
     const auto at = assigned_.find(key.first);
-    if (at != assigned_.end() && at->second.epoch == epoch)
+    if (at != assigned_.end() && at->second.epoch == epoch) {
+        ++at->second.running;
         expect(!at->second.done.has(r.id.offset), "no function runs for a record that was committed before");
+    }
     expect(r.request().attempt == r.attempt, "the request is that of the record");
     tell("begins " + std::to_string(r.id.partition) + ":" + std::to_string(r.id.offset) + " " + key.second);
     const auto length =
@@ -412,6 +359,9 @@ void process::begin(core::held_record& r, std::pair<std::int32_t, std::string> k
 
 void process::end(core::held_record& r, const std::pair<std::int32_t, std::string>& key) {
     running_[key] = false;
+    const auto at = assigned_.find(key.first);
+    if (at != assigned_.end() && at->second.epoch == static_cast<payload*>(r.payload)->epoch)
+        --at->second.running;
     lane_state& mine = lanes_[key];
     mine.is_busy = false;
     mine.queue.pop_front();
@@ -437,158 +387,6 @@ void process::end_elsewhere(core::held_record& r) {
     cluster_.produce(plain_producer_, ++sequence_,
                      {{"out", std::string(r.key), r.id.partition, r.id.offset, 0}});
     core_.ended(r, ekiden::records::reply());
-}
-
-// ---- commits
-
-offsets process::offsets_of(const core::commit_batch& batch) const {
-    offsets made;
-    for (const core::commit_part& part : batch.parts) {
-        const auto at = assigned_.find(part.partition);
-        expect(at != assigned_.end() && at->second.epoch == part.epoch,
-               "no commit names a partition after it was given back");
-        expect(part.metadata.size() <= core::most_metadata, "the metadata fits");
-        made[part.partition] = {part.offset, part.metadata};
-    }
-    return made;
-}
-
-std::vector<output_entry> process::outputs_of(const core::commit_batch& batch) const {
-    std::vector<output_entry> made;
-    for (const core::commit_part& part : batch.parts) {
-        for (const core::held_record* const r : part.carried) {
-            for (const ekiden::records::outgoing& o : r->outputs) {
-                output_entry& out = made.emplace_back();
-                out.topic = o.topic;
-                out.key = o.topic == "dead.parked" ? core::read_parked_key(o.key).value().key : o.key;
-                out.partition = r->id.partition;
-                out.offset = r->id.offset;
-                if (o.topic == "dead")
-                    expect(*ekiden::records::find(o.with, "ekiden-offset") == std::to_string(r->id.offset),
-                           "a dead letter names its offset");
-            }
-        }
-    }
-    return made;
-}
-
-void process::commit(core::commit_batch& batch) {
-    for (const core::commit_part& part : batch.parts)
-        tell("commits " + std::to_string(part.partition) + " to " + std::to_string(part.offset) + ", "
-             + std::to_string(part.carried.size()) + " records " + part.metadata);
-    step_ = {step::outputs, &batch, batch.number, ++sequence_};
-    later([this, number = batch.number] {
-        if (step_.number == number) take_step();
-    });
-}
-
-void process::repeat(core::commit_batch& batch) {
-    expect(step_.batch == &batch, "only the current batch is repeated");
-    later([this, number = batch.number] {
-        if (step_.number == number && step_.batch != nullptr) take_step();
-    });
-}
-
-void process::abort(core::commit_batch& batch) {
-    expect(step_.batch == &batch, "only the current batch is aborted");
-    step_.now = step::abort;
-    take_step();
-}
-
-/// Makes the next call of the transaction. As in librdkafka, each call can be repeated.
-void process::take_step() {
-    if (is_over_) return;
-    const core::commit_batch& batch = *step_.batch;
-    if (batch.is_void && step_.now != step::abort && step_.now != step::end) {
-        core_.commit_ended(step_.number, {core::outcome::abortable, false, step_.has_sent_outputs, "void"});
-        return tick();
-    }
-    std::function<answer(cluster&)> at_broker;
-    const bool is_transactional = options_.is_transactional;
-    const auto* const group = static_cast<const token*>(batch.group.get());
-    switch (step_.now) {
-    case step::outputs:
-        at_broker = [is_transactional, id = options_.id, epoch = epoch_, sequence = step_.sequence,
-                     producer = plain_producer_, what = outputs_of(batch)](cluster& c) {
-            if (is_transactional) return what.empty() ? answer::ok : c.produce(id, epoch, sequence, what);
-            c.produce(producer, sequence, what);
-            return answer::ok;
-        };
-        break;
-    case step::offsets: // A consumer commits with the generation of the moment, whatever the batch says.
-        at_broker = [is_transactional, id = options_.id, epoch = epoch_, group = *group, member = member_,
-                     generation = generation_, what = offsets_of(batch)](cluster& c) {
-            return is_transactional ? c.send_offsets(id, epoch, group.member, group.generation, what)
-                                    : c.commit_offsets(member, generation, what);
-        };
-        break;
-    case step::end:
-    case step::abort:
-        at_broker = [id = options_.id, epoch = epoch_, commits = step_.now == step::end](cluster& c) {
-            return c.end_transaction(id, epoch, commits);
-        };
-        break;
-    }
-    std::optional<answer> refused; // by the broker, without an effect, or with it if it is fatal
-    if (may_fail("a retriable error")) refused = answer::retriable;
-    if (step_.now == step::outputs && may_fail("an abortable error")) refused = answer::abortable;
-    const bool loses_producer = is_transactional && may_fail("a fatal error");
-    call<answer>(
-        "commit",
-        [at_broker = std::move(at_broker), refused, loses_producer](cluster& c) {
-            if (refused) return *refused;
-            const answer made = at_broker(c);
-            return loses_producer ? answer::fatal : made;
-        },
-        [this, number = step_.number](const answer* got) {
-            if (step_.number == number && step_.batch != nullptr) step_ended(got);
-        });
-}
-
-void process::step_ended(const answer* result) {
-    step_.has_timed_out = step_.has_timed_out || !result;
-    core::call_result told = result_of(result);
-    told.wants_new_producer = step_.has_timed_out && options_.is_transactional;
-    if (told.what == core::outcome::succeeded && step_.now != step::end && step_.now != step::abort) {
-        if (step_.now == step::outputs) step_.has_sent_outputs = true;
-        const bool is_last = step_.now == step::offsets && !options_.is_transactional;
-        step_.now = step_.now == step::outputs ? step::offsets : step::end;
-        if (!is_last) return take_step();
-    }
-    told.outputs_sent = step_.has_sent_outputs;
-    tell("step " + std::to_string(step_.now) + ": " + (told.error.empty() ? "ok" : told.error));
-    const bool was_abort = step_.now == step::abort;
-    if (told.what != core::outcome::retriable && told.what != core::outcome::abortable) step_.batch = nullptr;
-    const std::uint64_t number = step_.number;
-    if (was_abort)
-        core_.abort_ended(number, told);
-    else
-        core_.commit_ended(number, told);
-    if (!was_abort && may_fail("a repeated answer")) core_.commit_ended(number, told);
-    tick();
-}
-
-void process::renew_producer() {
-    if (is_over_) return;
-    tell("makes a producer");
-    step_ = {};
-    epoch_ = -1;
-    if (!options_.is_transactional)
-        return later([this] {
-            core_.producer_ready({});
-            if (assigned_.empty()) join();
-            tick();
-        });
-    call<std::int64_t>(
-        "init", [id = options_.id](cluster& c) { return c.init_producer(id); },
-        [this](const std::int64_t* got) {
-            if (got) epoch_ = *got;
-            core_.producer_ready(
-                got ? core::call_result{}
-                    : core::call_result{core::outcome::retriable, false, false, "timed out"});
-            if (got && assigned_.empty()) join();
-            tick();
-        });
 }
 
 } // namespace sim_kafka

@@ -8,6 +8,9 @@
 #include <ekiden/sim/link.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 
+#include <array>
+#include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
@@ -30,13 +33,16 @@ struct observations {
     std::size_t payloads = 0; ///< that have not been released
 };
 
-/// A machine on which one process after the other runs. Its connection survives its processes, so a message
-/// of a killed process can arrive later.
+/// A machine on which one process after the other runs. Its connections survive its processes, so a message
+/// of a killed process can arrive later. After a time-out, a process uses the other connection. So a request
+/// that has timed out can arrive after later requests.
 struct place_of_worker {
     place_of_worker(cluster& c, const char* name)
-        : context({.name = name, .in_order = true}), wire(context, c.place, name) {}
+        : context({.name = name, .in_order = true}),
+          wires{{{context, c.place, name}, {context, c.place, name}}} {}
     ekiden::sim_context context;
-    ekiden::sim::link wire;
+    std::array<ekiden::sim::link, 2> wires;
+    std::size_t current = 0; ///< the connection that is used
 };
 
 class process final : public core::broker_link,
@@ -57,9 +63,11 @@ public:
 private:
     struct fetch {
         std::uint64_t epoch = 0;
-        std::int64_t position = -1; // unknown until the committed offset has been read
-        core::done_offsets done;    // when the assignment began
-        std::size_t alive = 0;      // payloads
+        std::int64_t position = -1;   // unknown until the committed offset has been read
+        core::done_offsets done;      // when the assignment began
+        std::size_t alive = 0;        // payloads
+        std::size_t running = 0;      // functions
+        moment limit = moment::max(); // of the revocation
     };
     struct lane_state {
         std::deque<core::held_record*> queue;
@@ -149,10 +157,62 @@ private:
     std::map<std::pair<std::int32_t, std::string>, lane_state> lanes_;
     std::map<std::pair<std::int32_t, std::string>, bool> running_;
     std::map<std::pair<std::uint64_t, std::string>, std::int64_t> last_begun_; // by epoch and key
-    std::set<std::pair<std::uint64_t, std::int64_t>> finished_; // by epoch and offset
-    std::set<std::pair<std::uint64_t, std::int64_t>> begun_; // by epoch and offset
+    std::set<std::pair<std::uint64_t, std::int64_t>> finished_;                // by epoch and offset
+    std::set<std::pair<std::uint64_t, std::int64_t>> begun_;                   // by epoch and offset
     const std::uint64_t plain_producer_;
     core::worker_core core_;
 };
+
+inline constexpr std::chrono::seconds call_limit{1}; // like socket.timeout.ms
+
+/// Runs an event of this process: later if the process is stopped, and never if it has ended.
+template <class F>
+void process::run(F&& f) {
+    if (is_over_) return;
+    if (is_paused_) return backlog_.push_back(std::forward<F>(f));
+    f();
+}
+
+template <class F>
+void process::later(F&& f) {
+    place_.context.get_executor().post([self = weak_from_this(), f = std::forward<F>(f)]() mutable {
+        if (const auto p = self.lock()) p->run(std::move(f));
+    });
+}
+
+template <class F>
+void process::after(std::chrono::nanoseconds delay, F&& f) {
+    const auto timer = std::make_shared<ekiden::steady_timer>(place_.context, delay);
+    timer->async_wait([timer, self = weak_from_this(), f = std::forward<F>(f)](std::error_code) mutable {
+        if (const auto p = self.lock()) p->run(std::move(f));
+    });
+}
+
+/// Calls the broker. Without an answer within the limit, the result is empty. The request can still arrive.
+template <class Result>
+void process::call(const char* what, std::function<Result(cluster&)> at_broker,
+                   std::function<void(const Result*)> done) {
+    const auto is_answered = std::make_shared<bool>(false);
+    const auto ended = std::make_shared<std::function<void(const Result*)>>(std::move(done));
+    const auto complete = [is_answered, ended](const Result* got) {
+        if (!std::exchange(*is_answered, true)) (*ended)(got);
+    };
+    auto& wire = place_.wires[place_.current];
+    auto only_once = std::make_unique<std::function<Result(cluster&)>>(std::move(at_broker));
+    const bool was_sent =
+        wire.send([&c = cluster_, &wire, complete, self = weak_from_this(), request = std::move(only_once)] {
+            const Result got = (*request)(c);
+            (void)wire.send_back([self, complete, got] {
+                if (const auto p = self.lock()) p->run([complete, got] { complete(&got); });
+            });
+        });
+    (void)was_sent;
+    (void)what;
+    after(call_limit, [this, complete, is_answered] {
+        // A consumer's commit that overtakes an older one would be undone by it, so its order is kept.
+        if (!*is_answered && options_.is_transactional) place_.current = 1 - place_.current;
+        complete(nullptr);
+    });
+}
 
 } // namespace sim_kafka

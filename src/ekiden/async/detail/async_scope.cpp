@@ -64,7 +64,7 @@ void scope_state::child_ended(scope_ticket& ticket) noexcept {
     // A context that is being destroyed also destroys the children that run on it. The end of such a child is
     // not an error of the scope.
     if (ticket.promise_ != nullptr && !ticket.is_settled_ && tear_down::here().ending == nullptr)
-        failed(canceled("an executor has dropped a child of the scope"));
+        failed(canceled_error("an executor has dropped a child of the scope"));
     std::unique_lock guard(lock_);
     if (ticket.promise_ != nullptr) unlink(ticket);
     if (--count_ != 0) return;

@@ -101,7 +101,7 @@ bool group::count_end() noexcept {
 }
 
 void group::abandoned() noexcept {
-    failed(canceled("an executor has dropped a member of the group"));
+    failed(canceled_error("an executor has dropped a member of the group"));
     member_ends();
     other_ended();
 }

@@ -86,9 +86,9 @@ void done_window::pass_to(std::int64_t offset) {
 }
 
 bool done_window::open(std::int64_t offset) {
-    if (has_begun() && offset < end_) return false;
     pass_to(offset);
-    if (offset < end_) return false; // The watermark has moved over done offsets of an earlier commit.
+    // The offset was passed before, or the watermark has moved over done offsets of an earlier commit.
+    if (offset < end_) return false;
     end_ = offset + 1;
     return !bit(offset);
 }

@@ -131,7 +131,8 @@ void partition_ledger::queue(held_record& r, std::vector<held_record*>& ready) {
     ready.push_back(&r);
 }
 
-/// Starts a record that is in the window, unless it was done before.
+/// Starts a record that is in the window, unless it was done before an earlier commit, or has been delivered
+/// before: librdkafka before 2.4 may deliver a record twice.
 void partition_ledger::admit(held_record& r, std::vector<held_record*>& ready, std::vector<void*>& released) {
     if (done_.open(r.id.offset))
         queue(r, ready);
@@ -142,12 +143,10 @@ void partition_ledger::admit(held_record& r, std::vector<held_record*>& ready, s
 void partition_ledger::arrive(std::span<fetched_record> batch, sys::clock::time_point now,
                               std::vector<held_record*>& ready, std::vector<void*>& released) {
     for (fetched_record& one : batch) {
-        // A client may deliver a record twice (librdkafka before 2.4).
-        if (!is_running() || one.offset <= last_seen_) {
+        if (!is_running()) {
             released.push_back(one.payload);
             continue;
         }
-        last_seen_ = one.offset;
         const bool has_room = behind_window_.empty() && done_.has_room_for(one.offset);
         held_record& r = hold(one, now);
         if (has_room)

@@ -150,7 +150,6 @@ private:
     done_window done_;
     bool has_changed_ = false;
     bool accepts_results_ = true;
-    std::int64_t last_seen_ = -1; // largest offset that has arrived in this assignment
     std::int64_t passed_to_ = -1; // the largest position of pass()
 
     std::deque<held_record> pool_;

@@ -222,11 +222,14 @@ void posting::complete(const rd_kafka_message_t& message) noexcept {
         }
     } else {
         const bool is_in_doubt = rd_kafka_message_status(&message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
-        const error reason = make_error("delivery to " + chosen_.topic, message.err, {}, is_in_doubt);
+        auto [failure, text] = [&] {
+            const error made = make_error("delivery to " + chosen_.topic, message.err, {}, is_in_doubt);
+            return std::pair(std::make_exception_ptr(made), std::string(made.what()));
+        }();
         undelivered_.fetch_add(1, sys::relaxed);
         if (is_in_doubt) in_doubt_.fetch_add(1, sys::relaxed);
-        note(reason.what());
-        if (sent->promised) sent->promised->set_exception(std::make_exception_ptr(reason));
+        note(text);
+        if (sent->promised) sent->promised->set_exception(std::move(failure));
     }
     room_.leave(sent->bytes);
 }

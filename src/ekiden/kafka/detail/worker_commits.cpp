@@ -251,8 +251,10 @@ sys::clock::time_point worker_core::next_time() const {
     sys::clock::time_point next = cycle_.next_time();
     for (const auto& [partition, due] : reloads_) next = std::min(next, due);
     for (const revocation& r : revocations_) {
-        for (const auto limit : {r.limit, r.limit + options_.transaction_limit})
-            if (limit > now_) next = std::min(next, limit);
+        if (r.limit > now_)
+            next = std::min(next, r.limit);
+        else if (r.limit + options_.transaction_limit > now_)
+            next = std::min(next, r.limit + options_.transaction_limit);
     }
     if (is_closing_ && close_limit_ > now_) next = std::min(next, close_limit_);
     bool has_work = false;

@@ -95,12 +95,11 @@ void worker_core::revoked(group_token group, std::int32_t generation,
     group_ = std::move(group);
     generation_ = generation;
     is_rebalancing_ = true;
-    const auto limit = is_closing_ ? close_limit_ : now_ + options_.revoke_limit;
     for (const std::int32_t partition : partitions) {
         partition_ledger* const ledger = find(partition);
         if (ledger != nullptr) revoke(*ledger);
     }
-    revocations_.push_back({{partitions.begin(), partitions.end()}, limit});
+    revocations_.push_back({{partitions.begin(), partitions.end()}});
     release_all();
     end_revocations();
 }
@@ -115,7 +114,7 @@ void worker_core::revoke(partition_ledger& ledger) {
 
 void worker_core::lost(std::span<const std::int32_t> partitions) {
     is_rebalancing_ = true;
-    revocation fresh{{}, now_};
+    revocation fresh;
     for (const std::int32_t partition : partitions) {
         if (partition_ledger* const ledger = find(partition)) {
             ledger->drain(ledger_state::lost, released_);
@@ -136,7 +135,8 @@ bool worker_core::is_drained(const partition_ledger& of, sys::clock::time_point 
     if (is_in_commit(of)) return false;
     if (!of.may_commit() || cycle_.failure()) return true;
     if (of.accepts_results() && of.has_running() && now_ < limit) return false;
-    return !of.has_news() || !may_commit_now() || now_ >= limit + options_.transaction_limit;
+    return !of.has_news() || !may_commit_now()
+           || (now_ >= limit && now_ - limit >= options_.transaction_limit);
 }
 
 /// Gives up functions that still run at the limit of their revocation.
@@ -148,7 +148,8 @@ void worker_core::end_waits() {
         gave_up_running_ = true;
         ledger->give_up_running();
     };
-    for (const revocation& r : revocations_) {
+    for (revocation& r : revocations_) {
+        if (r.limit == never) r.limit = is_closing_ ? close_limit_ : now_ + options_.revoke_limit;
         for (const std::int32_t partition : r.partitions) give_up(partition, r.limit);
     }
     if (!is_closing_) return;

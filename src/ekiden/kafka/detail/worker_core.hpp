@@ -136,7 +136,8 @@ public:
 private:
     struct revocation { // an unassign() that has not been called yet
         std::vector<std::int32_t> partitions;
-        sys::clock::time_point limit;
+        // Set by the next tick(), because the time of the last tick() can be long ago.
+        sys::clock::time_point limit = sys::clock::time_point::max();
     };
 
     [[nodiscard]] partition_ledger* find(std::int32_t partition) const noexcept;

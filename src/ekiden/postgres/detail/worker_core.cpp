@@ -54,6 +54,20 @@ std::string text_of(const std::exception_ptr& thrown) {
     }
 }
 
+/// Counts a function while it runs. Relaxed is enough, because the number is only shown.
+class running_function {
+public:
+    explicit running_function(sys::atomic<std::size_t>& count) noexcept : count_(count) {
+        count_.fetch_add(1, sys::relaxed);
+    }
+    ~running_function() { count_.fetch_sub(1, sys::relaxed); }
+    running_function(const running_function&) = delete;
+    running_function& operator=(const running_function&) = delete;
+
+private:
+    sys::atomic<std::size_t>& count_;
+};
+
 } // namespace
 
 worker::core::core(const settings& where, const worker_options& chosen, handler f)
@@ -63,7 +77,7 @@ worker::core::core(const settings& where, const worker_options& chosen, handler 
     check(chosen);
 }
 
-void worker::core::count(std::uint64_t worker_metrics::* what, std::uint64_t by) {
+void worker::core::count(std::uint64_t records::worker_metrics::* what, std::uint64_t by) {
     const std::lock_guard lock(mutex_);
     counted_.*what += by;
 }
@@ -135,7 +149,7 @@ void worker::core::serve() {
         try {
             if (mine.server == nullptr) {
                 connect(mine);
-                if (std::exchange(was_connected, true)) count(&worker_metrics::reconnects);
+                if (std::exchange(was_connected, true)) count(&records::worker_metrics::reconnects);
             }
             turn(mine);
             mine.delay = std::chrono::milliseconds(0);
@@ -173,8 +187,8 @@ void worker::core::turn(session& mine) {
 
 /// Handles records of the keys in one transaction. Returns the keys that may have more records.
 std::vector<std::string> worker::core::transact(session& mine, const std::vector<std::string>& keys) {
-    const auto begin = sys::clock::now();
     outcome now;
+    now.begin = sys::clock::now();
     mine.server->execute("begin");
     now.lanes = lock(mine, keys);
     std::vector<std::string> again;
@@ -198,11 +212,11 @@ std::vector<std::string> worker::core::transact(session& mine, const std::vector
     if (is_parked)
         move_parked(now);
     else
-        call(mine, now, begin);
+        call(mine, now);
 
     if (now.has_failed || given_up_.stop_requested()) {
         undo(mine);
-        count(&worker_metrics::rollbacks);
+        count(&records::worker_metrics::aborts);
         if (now.has_failed) {
             const record& failed = now.read[now.done];
             const bool is_first = now.done == 0 || now.read[now.done - 1].key != failed.key;
@@ -280,15 +294,16 @@ std::vector<worker::core::record> worker::core::read(session& mine, const std::v
 }
 
 /// Calls the function for the records, until one fails or the time of the transaction is over.
-void worker::core::call(session& mine, outcome& now, sys::clock::time_point begin) {
+void worker::core::call(session& mine, outcome& now) {
     PGconn* const server = mine.server->get();
     for (const record& one : now.read) {
-        if (now.done != 0 && (stopping_.is_set() || sys::clock::now() - begin >= chosen_.commit_after))
+        if (now.done != 0 && (stopping_.is_set() || sys::clock::now() - now.begin >= chosen_.commit_after))
             return;
         const auto of =
             std::find_if(now.lanes.begin(), now.lanes.end(), [&](const lane& l) { return l.key == one.key; });
         const records::position id{chosen_.queue, 0, one.id};
         reply answer(server);
+        const running_function counted(running_);
         try {
             f_({.id = id,
                 .key = one.key,
@@ -346,7 +361,7 @@ bool worker::core::finish(session& mine, outcome& now) {
         if (PQstatus(mine.server->get()) != CONNECTION_OK || failure.is_transient() || now.done == 0) throw;
         if (first.is_parked) throw;
         if (PQtransactionStatus(mine.server->get()) != PQTRANS_IDLE) mine.server->execute("rollback");
-        count(&worker_metrics::rollbacks);
+        count(&records::worker_metrics::aborts);
         // With several records, it is unknown which one is wrong. Each of them gets a transaction of its own.
         for (std::size_t i = 0; i != now.done; ++i)
             if (i + 1 == now.done || now.read[i + 1].key != now.read[i].key)
@@ -357,7 +372,10 @@ bool worker::core::finish(session& mine, outcome& now) {
     if (first.is_parked) {
         counted_.dead_letters += now.done;
     } else {
-        counted_.records += now.done;
+        const auto ns = static_cast<std::uint64_t>((sys::clock::now() - now.begin).count());
+        counted_.in_lanes.counts[histogram_snapshot::bucket_of(ns)] += now.done;
+        counted_.in_lanes.sum_ns += ns * now.done;
+        counted_.done += now.done;
         if (now.done != 0) ++counted_.commits;
     }
     return true;
@@ -411,7 +429,7 @@ void worker::core::note_failure(session& mine, const record& of, bool counts, co
     }
     const records::retry_options& retry = chosen_.retry;
     const unsigned attempts = (locked[0].failed == of.id ? locked[0].attempts : 0) + (counts ? 1 : 0);
-    if (counts) count(&worker_metrics::retries);
+    if (counts) count(&records::worker_metrics::retries);
     if (counts && attempts >= retry.attempts && retry.then != records::on_failure::stop)
         return bury(mine, of, attempts, reason);
     auto delay = std::chrono::milliseconds(0);
@@ -448,7 +466,7 @@ void worker::core::bury(session& mine, const record& of, unsigned attempts, cons
                           chosen_.retry.then == records::on_failure::park_key ? "true" : "false",
                           detail::bytea(reason)});
     mine.server->execute("commit");
-    count(&worker_metrics::dead_letters);
+    count(&records::worker_metrics::dead_letters);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::postgres

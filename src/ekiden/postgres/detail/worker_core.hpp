@@ -8,6 +8,8 @@
 #include <ekiden/postgres/worker.hpp>
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/mutex.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
 
 #include <exception>
 #include <memory>
@@ -25,7 +27,7 @@ public:
 
     void run(std::stop_token stop);
     [[nodiscard]] bool close(const wait_limit& limit);
-    [[nodiscard]] worker_metrics metrics() const;
+    [[nodiscard]] records::worker_metrics metrics() const;
 
 private:
     /// The row of a key.
@@ -50,6 +52,7 @@ private:
     };
     /// What has happened to the records of a transaction.
     struct outcome {
+        sys::clock::time_point begin;
         std::vector<record> read;
         std::vector<lane> lanes;
         std::size_t done = 0; // The first `done` records have run.
@@ -66,7 +69,7 @@ private:
     std::vector<std::string> transact(session& mine, const std::vector<std::string>& keys);
     std::vector<lane> lock(session& mine, const std::vector<std::string>& keys);
     std::vector<record> read(session& mine, const std::vector<lane>& lanes, std::size_t each);
-    void call(session& mine, outcome& now, sys::clock::time_point begin);
+    void call(session& mine, outcome& now);
     [[nodiscard]] bool finish(session& mine, outcome& now);
     void remove(session& mine, const outcome& now);
     void move_parked(outcome& now);
@@ -75,7 +78,7 @@ private:
     [[nodiscard]] records::outgoing dead_letter(const record& of, unsigned attempts,
                                                 const std::string& reason) const;
     void end_by(std::exception_ptr failure);
-    void count(std::uint64_t worker_metrics::* what, std::uint64_t by = 1);
+    void count(std::uint64_t records::worker_metrics::* what, std::uint64_t by = 1);
     [[nodiscard]] std::string table(const char* name) const { return where_.schema + '.' + name; }
 
     const settings where_;
@@ -85,8 +88,10 @@ private:
     event stopping_, ended_{true}; // a stop is requested; run() does not run
     std::stop_source given_up_;
 
+    sys::atomic<std::size_t> running_{0}; // functions that run now
+
     mutable mutex mutex_; // protects the members below
-    worker_metrics counted_;
+    records::worker_metrics counted_;
     std::exception_ptr failure_;
     bool has_run_ = false, is_closed_ = false;
 
