@@ -294,17 +294,22 @@ void worker_driver::serve_group(int limit_ms) {
 
 // ---- records
 
-bool worker_driver::fetch() {
-    bool has_more = false;
+void worker_driver::fetch() {
     for (const auto& [partition, from] : partitions_)
-        if (from->has_news.load(sys::acquire) && fetch_from(partition, *from)) has_more = true;
-    return has_more;
+        if (from->has_news.load(sys::acquire)) fetch_from(partition, *from);
 }
 
-/// Passes records of a partition to the core. Returns whether there may be more, and room for them.
-bool worker_driver::fetch_from(std::int32_t partition, fetched_partition& from) {
+/// Returns whether fetch() would read records.
+bool worker_driver::can_fetch() const {
+    return std::ranges::any_of(partitions_, [this](const auto& one) {
+        return one.second->has_news.load(sys::acquire) && core_.room(one.first) > 0;
+    });
+}
+
+/// Passes records of a partition to the core.
+void worker_driver::fetch_from(std::int32_t partition, fetched_partition& from) {
     const std::size_t room = std::min(core_.room(partition), most_fetched);
-    if (room == 0) return false;
+    if (room == 0) return;
     from.has_news.store(false, sys::relaxed); // before the queue is read
     messages_.resize(room);
     const ssize_t count = rd_kafka_consume_batch_queue(from.queue.get(), 0, messages_.data(), room);
@@ -329,7 +334,6 @@ bool worker_driver::fetch_from(std::int32_t partition, fetched_partition& from) 
     }
     deliver();
     if (count > 0) from.has_news.store(true, sys::relaxed); // until the queue was found empty
-    return count > 0 && core_.room(partition) > 0;
 }
 
 void worker_driver::read_log_ends(sys::clock::time_point now) {
@@ -364,12 +368,15 @@ bool worker_driver::serve_once() {
     if (is_abandoned_.load(sys::acquire))
         core_.fail("the executor has dropped a record, because its context accepts no more tasks");
     serve_group(0);
-    const bool has_more = !is_closing_ && fetch();
+    if (!is_closing_) fetch();
     const auto now = sys::clock::now();
     read_log_ends(now);
     const auto next = core_.tick(now);
     if (core_.failure() || (is_closing_ && core_.is_closed())) return false;
-    if (!has_more) static_cast<void>(wake_.wait(wait_limit::until(std::min(next, now + longest_sleep))));
+    // The tick may have made room for records that have arrived before. No thread would wake this one for
+    // them.
+    if (is_closing_ || !can_fetch())
+        static_cast<void>(wake_.wait(wait_limit::until(std::min(next, now + longest_sleep))));
     return true;
 }
 

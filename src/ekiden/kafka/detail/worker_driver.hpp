@@ -27,7 +27,9 @@ namespace ekiden::inline EKIDEN_ABI::kafka::detail {
 /// Returns a message as a record of the core, which owns the message then.
 [[nodiscard]] fetched_record to_fetched(rd_kafka_message_t& message);
 
-class worker_driver final : public client_base, public std::enable_shared_from_this<worker_driver>, broker_link {
+class worker_driver final : public client_base,
+                            public std::enable_shared_from_this<worker_driver>,
+                            broker_link {
 public:
     worker_driver(const settings& where, const worker_options& chosen, std::unique_ptr<record_starter> lanes);
     ~worker_driver();
@@ -74,8 +76,9 @@ private:
     void assign(rd_kafka_topic_partition_list_t& list, std::span<const std::int32_t> partitions);
     [[nodiscard]] list_handle list_of(std::span<const std::int32_t> partitions) const;
     void serve_group(int limit_ms);
-    [[nodiscard]] bool fetch();
-    [[nodiscard]] bool fetch_from(std::int32_t partition, fetched_partition& from);
+    void fetch();
+    [[nodiscard]] bool can_fetch() const;
+    void fetch_from(std::int32_t partition, fetched_partition& from);
     void read_log_ends(sys::clock::time_point now);
     [[nodiscard]] bool serve_once();
     void leave();
