@@ -1,5 +1,5 @@
 // With real brokers: what readers of committed records see after failures of workers. The numbers are those
-// of the rules in the page kafka/worker.md.
+// of the rules in the page src/ekiden/kafka/detail/worker.md.
 #include <ekiden/kafka.hpp>
 #include <ekiden/pool.hpp>
 #include <tests/unit/kafka_brokers/real_brokers.hpp>
