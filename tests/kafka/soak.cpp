@@ -103,18 +103,8 @@ private:
             });
         for (std::size_t w = 0; w < workers.size(); ++w) workers.start(w);
         chaos trouble(all_, workers);
-        std::size_t last = 0;
-        auto since = std::chrono::steady_clock::now();
-        error_.guard([&] {
-            trouble.run([&] {
-                const auto now = std::chrono::steady_clock::now();
-                const std::size_t visible = all_.visible();
-                if (visible != std::exchange(last, visible)) since = now;
-                // What makes no progress for so long is lost, or the worker hangs.
-                return error_.has() || (posting == 0 && all_.waiting() == 0)
-                       || now - since > p.stall_bound() + 3s;
-            });
-        });
+        progress_at_ = std::chrono::steady_clock::now();
+        error_.guard([&] { trouble.run([&] { return error_.has() || is_over(posting == 0); }); });
         for (auto& poster : posters) poster.request_stop();
         posters.clear();
         if (!error_.has()) error_.guard([&] { wait_for_commits(); });
@@ -125,6 +115,20 @@ private:
         events_ = trouble.events();
         revived_ = trouble.revived();
         cpu_s_ = workers.cpu_s();
+    }
+
+    // The run is over if all records are visible, or if it makes no progress any more.
+    bool is_over(bool all_posted) {
+        const plan& p = all_.asked();
+        const auto now = std::chrono::steady_clock::now();
+        const std::size_t visible = all_.visible();
+        if (visible != std::exchange(last_visible_, visible)) progress_at_ = now;
+        if (is_over_ || (all_posted && all_.waiting() == 0)) return true;
+        const seconds stands = now - progress_at_;
+        if (stands > p.stall_bound() + 3s) return is_over_ = true; // the worker hangs
+        if (!all_posted || stands < 5s || now < next_check_) return false;
+        next_check_ = now + 2s;
+        return is_over_ = lag_of(p) == 0; // The group has committed what is not visible, so it is lost.
     }
 
     // A record that was repeated after a rebalance may still run, although its effect is visible.
@@ -196,8 +200,10 @@ private:
     first_error error_;
     std::map<std::string, event_summary> events_;
     std::size_t revived_ = 0;
+    std::size_t last_visible_ = 0;
+    time_point progress_at_, next_check_;
     double cpu_s_ = 0;
-    bool closed_ = true;
+    bool is_over_ = false, closed_ = true;
     stalls worst_;
     std::int64_t lag_ = 0;
     books::counts counts_{};
