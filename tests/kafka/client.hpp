@@ -59,14 +59,24 @@ inline void check(rd_kafka_resp_err_t error, const std::string& what) {
 }
 
 /// Gives a record to a producer. If the queue is full, waits until it has room.
-inline void produce(rd_kafka_t* to, const std::string& topic, std::string_view key, std::string_view value,
-                    void* opaque = nullptr) {
+inline void produce(rd_kafka_t* to, const std::string& topic, std::string_view key, std::string_view value) {
+    const auto bytes_of = [](std::string_view text) {
+        return const_cast<char*>(text.data());
+    }; // NOLINT: copied
+    rd_kafka_vu_t parts[4]{};
+    parts[0].vtype = RD_KAFKA_VTYPE_TOPIC;
+    parts[0].u.cstr = topic.c_str();
+    parts[1].vtype = RD_KAFKA_VTYPE_KEY;
+    parts[1].u.mem = {bytes_of(key), key.size()};
+    parts[2].vtype = RD_KAFKA_VTYPE_VALUE;
+    parts[2].u.mem = {bytes_of(value), value.size()};
+    parts[3].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
+    parts[3].u.i = RD_KAFKA_MSG_F_COPY;
     for (;;) {
-        const rd_kafka_resp_err_t error = rd_kafka_producev(
-            to, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_KEY(key.data(), key.size()),
-            RD_KAFKA_V_VALUE(const_cast<char*>(value.data()), value.size()), // NOLINT: copied, not written
-            RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_OPAQUE(opaque), RD_KAFKA_V_END);
-        if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL) return check(error, "produce");
+        const failure error(rd_kafka_produceva(to, parts, 4));
+        if (!error) return;
+        if (rd_kafka_error_code(error.get()) != RD_KAFKA_RESP_ERR__QUEUE_FULL)
+            throw std::runtime_error(std::string("produce: ") + rd_kafka_error_string(error.get()));
         rd_kafka_poll(to, 10);
     }
 }

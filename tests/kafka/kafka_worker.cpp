@@ -16,7 +16,6 @@
 #include <thread>
 
 namespace kafka_soak {
-namespace {
 
 using ekiden::kafka::reply;
 using ekiden::kafka::request;
@@ -45,19 +44,30 @@ struct job {
     journal reports;
 };
 
-ekiden::coroutine<> work_in_coroutine(const job& todo, const request& r, reply& answer) {
-    const input what = todo.begin(r);
-    const auto time = work_of(what, todo.usual);
-    if (time.count() > 0) co_await ekiden::sleep_for(time);
-    todo.end(what, r, answer);
-}
+// These types have linkage, because coroutines of the library have fields of them.
+struct in_coroutine {
+    const job* todo;
 
-void work(const job& todo, const request& r, reply& answer) {
-    const input what = todo.begin(r);
-    const auto time = work_of(what, todo.usual);
-    if (time.count() > 0) std::this_thread::sleep_for(time);
-    todo.end(what, r, answer);
-}
+    ekiden::coroutine<> operator()(const request& r, reply& answer) const {
+        const input what = todo->begin(r);
+        const auto time = work_of(what, todo->usual);
+        if (time.count() > 0) co_await ekiden::sleep_for(time);
+        todo->end(what, r, answer);
+    }
+};
+
+struct in_function {
+    const job* todo;
+
+    void operator()(const request& r, reply& answer) const {
+        const input what = todo->begin(r);
+        const auto time = work_of(what, todo->usual);
+        if (time.count() > 0) std::this_thread::sleep_for(time);
+        todo->end(what, r, answer);
+    }
+};
+
+namespace {
 
 ekiden::kafka::worker_options options_of(const arguments& given) {
     ekiden::kafka::worker_options chosen;
@@ -115,9 +125,9 @@ int main(int count, char** words) try {
     const arguments given(count, words);
     const job todo(given);
     if (given.text("way") == "coroutine")
-        run(given, [&todo](const request& r, reply& answer) { return work_in_coroutine(todo, r, answer); });
+        run(given, in_coroutine{&todo});
     else
-        run(given, [&todo](const request& r, reply& answer) { work(todo, r, answer); });
+        run(given, in_function{&todo});
     return 0;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "kafka_worker: %s\n", error.what());
