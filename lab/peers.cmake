@@ -172,6 +172,7 @@ lab_peer(libomp "OpenMP (libomp)" libomp-19-dev ${libomp_found})
 include(rayon.cmake)
 include(go.cmake)
 include(tokio.cmake)
+include(parallel_consumer.cmake)
 
 if(NOT TBB_FOUND OR NOT asio_found OR NOT standalone_asio_found OR NOT queue_found
    OR NOT OpenMP_CXX_FOUND OR NOT libomp_found)

@@ -5,6 +5,7 @@
 #                                   starts the brokers of a new cluster in DIR; prints the bootstrap servers
 #   tools/kafka.sh with DIR [1|3] [OPTION...] -- COMMAND [ARGUMENT...]
 #                                   start; then COMMAND, with the servers in $KAFKA_BROKERS; then stop
+#   tools/kafka.sh share DIR PID [OPTION...]    start, unless DIR has brokers that run; stop when the process PID is gone
 #   tools/kafka.sh servers DIR      prints the bootstrap servers
 #   tools/kafka.sh topic DIR NAME PARTITIONS    creates a topic with a replica on each broker
 #   tools/kafka.sh move DIR TOPIC   moves the partitions of a topic to other brokers, with their data
@@ -192,6 +193,28 @@ start() {
     die "the brokers do not start, after $attempt attempts: see the logs in $dir"
 }
 
+# Stops the brokers as soon as a process is gone.
+guard_by() { # PID
+    # shellcheck disable=SC2016  # the guard expands its arguments
+    setsid sh -c 'while kill -0 "$1" 2>/dev/null; do sleep 0.5; done; exec "$2" stop "$3"' guard "$1" "$0" "$dir" \
+        >/dev/null 2>&1 </dev/null &
+}
+
+all_run() {
+    [ -f "$dir/cluster" ] || return 1
+    read_cluster
+    for n in $(seq "$nodes"); do find_pid "$n" || return 1; done
+}
+
+share() {
+    { [ $# -gt 0 ] && is_number "$1"; } || wrong "share: there is no process"
+    ! all_run || return 0
+    owner=$1
+    shift
+    start "$@"
+    guard_by "$owner"
+}
+
 # with ... -- COMMAND: a guard outlives this shell. It stops the brokers also if this shell is killed.
 with() {
     options=''
@@ -202,9 +225,7 @@ with() {
     done
     [ $# -gt 1 ] || wrong "with: there is no command after --"
     shift
-    # shellcheck disable=SC2016  # the guard expands its arguments
-    setsid sh -c 'while kill -0 "$1" 2>/dev/null; do sleep 0.5; done; exec "$2" stop "$3"' guard $$ "$0" "$dir" \
-        >/dev/null 2>&1 </dev/null &
+    guard_by $$
     # shellcheck disable=SC2086  # a list of words
     start $options
     rc=0
@@ -240,6 +261,10 @@ shift
 case $command in
 start)
     start "$@"
+    servers
+    ;;
+share)
+    share "$@"
     servers
     ;;
 with) with "$@" ;;

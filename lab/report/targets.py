@@ -66,6 +66,7 @@ class Target:
 
 
 SHORT_LOOPS = ("2 x 5 us", "20 x 0.5 us", "20 x 5 us", "200 x 0.5 us", "1000 x 1 us")
+KAFKA_WORK = ("1 ms, uniform", "1 ms, Zipf", "10 ms, uniform", "10 ms, Zipf")
 BURSTS = tuple(f"{blocks} blocks, {gap} us" for blocks in (2, 4, 8) for gap in (0, 50, 200))
 TENSORS = ("element-wise 256", "element-wise 256, 50 us", "element-wise 1024", "contraction 128", "contraction 512")
 AFTER_A_PAUSE = tuple(f"{size}, pauses" for size in SHORT_LOOPS)
@@ -272,6 +273,12 @@ TARGETS = [
            peer="thread-per-task", most=1.2),
     Target("ablation", "submit", "ekiden's pool with all parts, compared with the published shared queue", "ns_per_task",
            peer="shared-queue-source", times=10),
+    Target("kafka", ("1 ms, uniform", "10 ms, uniform"), "Records of Kafka, share of the bound by 16 functions", "in_flight_share", least=0.9),
+    _at_most("kafka", KAFKA_WORK, "Records of Kafka, compared with Parallel Consumer", "parallel-consumer", 1, "us_per_record"),
+    _at_most("kafka", KAFKA_WORK, "CPU time of records of Kafka, compared with Parallel Consumer", "parallel-consumer", 1, "cpu_us",
+             noun="CPU time"),
+    _at_most("kafka", ("0 ms, uniform", "0 ms, Zipf"), "Records of Kafka, compared with a consumer that does nothing else",
+             "plain-consumer", 1.25, "us_per_record"),
     Target("allocations", "post", "Allocations for each posted task in steady state", "per_task"),
     Target("allocations", "submit", "Allocations for each submitted task in steady state", "per_task"),
 ]

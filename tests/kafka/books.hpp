@@ -80,6 +80,7 @@ public:
         const auto how =
             (is_dead ? dead_result_.add(dead_, sent_, what.which) : result_.add(effects_, sent_, what.which));
         const std::int32_t partition = partition_of_[what.which.key];
+        if (how != sequences::seen::again && what.kind != 's') count_usual();
         if (how != sequences::seen::again && partition >= 0)
             stalls_.progress(static_cast<std::size_t>(partition), now());
     }
@@ -101,6 +102,7 @@ public:
         if (e.offset <= at->second) return false;
         at->second = e.offset;
         const auto how = result_.add(effects_, sent_, e.which);
+        if (how != sequences::seen::again) count_usual();
         if (how != sequences::seen::again) stalls_.progress(static_cast<std::size_t>(e.partition), now());
         return true;
     }
@@ -142,7 +144,19 @@ public:
     }
     [[nodiscard]] const plan& asked() const { return plan_; }
 
+    /// Records per second without the records that take a thousand times as long, from the first effect to
+    /// the last.
+    [[nodiscard]] double usual_rate() const {
+        const std::lock_guard lock(mutex_);
+        const seconds time = last_usual_ - first_usual_;
+        return time.count() > 0 ? static_cast<double>(usual_) / time.count() : 0;
+    }
+
 private:
+    void count_usual() {
+        last_usual_ = now();
+        if (usual_++ == 0) first_usual_ = last_usual_;
+    }
     static time_point now() { return std::chrono::steady_clock::now(); }
 
     const plan plan_;
@@ -153,7 +167,8 @@ private:
     outcome result_, dead_result_;
     std::vector<std::int32_t> partition_of_;
     std::map<std::pair<std::int32_t, std::uint32_t>, std::int64_t> last_; // the newest effect of a key
-    std::size_t acknowledged_ = 0, misplaced_ = 0;
+    std::size_t acknowledged_ = 0, misplaced_ = 0, usual_ = 0;
+    time_point first_usual_, last_usual_;
 };
 
 } // namespace kafka_soak

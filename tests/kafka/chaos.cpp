@@ -175,9 +175,14 @@ void chaos::disturb(const std::string& what, const std::function<bool()>& is_ove
 }
 
 void chaos::run(const std::function<bool()>& is_over) {
-    const auto note = [this](const std::string& what, std::size_t count) {
+    books::counts before = all_.count();
+    const auto note = [this, &before](const std::string& what, std::size_t count) {
         event_summary& e = events_[what];
+        const books::counts now = all_.count();
         e.count += count;
+        e.doubled += now.doubled - before.doubled;
+        e.again += now.again - before.again;
+        before = now;
         e.worst.merge(all_.take_stalls());
     };
     const std::vector<std::string> names =

@@ -42,6 +42,7 @@ private:
 
 struct event_summary {
     std::size_t count = 0;
+    std::size_t doubled = 0, again = 0; ///< effects, and calls of functions, that came again after the event
     stalls worst;
 };
 

@@ -10,9 +10,11 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
 #include <iterator>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace kafka_soak {
@@ -29,7 +31,8 @@ public:
           wrong_(given.text("wrong")), effects_(given.text("mode") == "effects"),
           transactions_(given.text("mode") == "exactly_once" && wrong_ != "untransacted"
                         && wrong_ != "early"),
-          work_(given.number("work-us", 1000)), journal_(given.text("journal")) {
+          work_(given.number("work-us", 1000)), crash_mark_(given.text("crash-once")),
+          journal_(given.text("journal")) {
         auto conf =
             configured({{"bootstrap.servers", given.text("brokers")},
                         {"group.id", given.text("group")},
@@ -86,7 +89,10 @@ private:
     }
 
     void handle(std::vector<message>& batch) {
-        if (wrong_ == "early") commit_directly(batch);
+        if (wrong_ == "early") {
+            commit_directly(batch);
+            crash_once();
+        }
         if (wrong_ == "backwards") std::reverse(batch.begin(), batch.end());
         if (transactions_) must(rd_kafka_begin_transaction(producer_.get()), "begin_transaction");
         if (wrong_ == "overlap") {
@@ -101,14 +107,16 @@ private:
             commit(batch);
         } else {
             check(rd_kafka_flush(producer_.get(), 60'000), "flush");
-            if (wrong_ != "early") commit_directly(batch);
+            if (wrong_ == "early") return;
+            crash_once();
+            commit_directly(batch);
         }
     }
 
     void work(const rd_kafka_message_t& m) {
         const input what = read_input(key_of(m), value_of(m));
         const unsigned number = ++worked_;
-        if (wrong_ == "stands" && number == 300) std::this_thread::sleep_for(8s);
+        if (wrong_ == "stands" && number == 100) std::this_thread::sleep_for(5s);
         journal_.began(what.which, m.partition, m.offset, 1);
         const auto time = work_of(what, work_);
         if (time > 0us) std::this_thread::sleep_for(time);
@@ -124,6 +132,13 @@ private:
             produce(producer_.get(), poison ? dead_ : out_, key_of(m), value_of(m));
         journal_.ended(what.which, m.partition, m.offset);
         rd_kafka_poll(producer_.get(), 0);
+    }
+
+    // With --crash-once FILE, the first process that has worked on 100 records dies here, as by kill -9.
+    void crash_once() const {
+        if (crash_mark_.empty() || worked_ < 100) return;
+        const int mark = ::open(crash_mark_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (mark >= 0) ::kill(::getpid(), SIGKILL);
     }
 
     // The offsets behind the batch.
@@ -156,12 +171,14 @@ private:
             rd_kafka_consumer_group_metadata(consumer_.get()));
         must(rd_kafka_send_offsets_to_transaction(producer_.get(), offsets.get(), group.get(), 60'000),
              "send_offsets");
+        crash_once();
         must(rd_kafka_commit_transaction(producer_.get(), -1), "commit_transaction");
     }
 
     std::string in_, out_, dead_, wrong_;
     bool effects_, transactions_, lost_ = false;
     std::chrono::microseconds work_;
+    std::string crash_mark_;
     journal journal_;
     client consumer_, producer_;
     std::atomic<unsigned> worked_ = 0;

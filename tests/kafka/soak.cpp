@@ -64,9 +64,7 @@ public:
     int run() {
         const plan& p = all_.asked();
         create_topics(p);
-        const auto begin = std::chrono::steady_clock::now();
         disturb_until_all_is_visible();
-        took_ = std::chrono::steady_clock::now() - begin;
         if (error_.has()) {
             std::printf("kafka_soak: the run failed: %s\n", error_.text().c_str());
             return 1;
@@ -105,18 +103,8 @@ private:
             });
         for (std::size_t w = 0; w < workers.size(); ++w) workers.start(w);
         chaos trouble(all_, workers);
-        std::size_t last = 0;
-        auto since = std::chrono::steady_clock::now();
-        error_.guard([&] {
-            trouble.run([&] {
-                const auto now = std::chrono::steady_clock::now();
-                const std::size_t visible = all_.visible();
-                if (visible != std::exchange(last, visible)) since = now;
-                // What makes no progress for so long is lost, or the worker hangs.
-                return error_.has() || (posting == 0 && all_.waiting() == 0)
-                       || now - since > p.stall_bound() + 3s;
-            });
-        });
+        progress_at_ = std::chrono::steady_clock::now();
+        error_.guard([&] { trouble.run([&] { return error_.has() || is_over(posting == 0); }); });
         for (auto& poster : posters) poster.request_stop();
         posters.clear();
         if (!error_.has()) error_.guard([&] { wait_for_commits(); });
@@ -127,6 +115,20 @@ private:
         events_ = trouble.events();
         revived_ = trouble.revived();
         cpu_s_ = workers.cpu_s();
+    }
+
+    // The run is over if all records are visible, or if it makes no progress any more.
+    bool is_over(bool all_posted) {
+        const plan& p = all_.asked();
+        const auto now = std::chrono::steady_clock::now();
+        const std::size_t visible = all_.visible();
+        if (visible != std::exchange(last_visible_, visible)) progress_at_ = now;
+        if (is_over_ || (all_posted && all_.waiting() == 0)) return true;
+        const seconds stands = now - progress_at_;
+        if (stands > p.stall_bound() + 3s) return is_over_ = true; // the worker hangs
+        if (!all_posted || stands < 5s || now < next_check_) return false;
+        next_check_ = now + 2s;
+        return is_over_ = lag_of(p) == 0; // The group has committed what is not visible, so it is lost.
     }
 
     // A record that was repeated after a rebalance may still run, although its effect is visible.
@@ -148,9 +150,11 @@ private:
         lag_ = lag_of(p);
         for (const auto& [name, e] : events_) {
             worst_.merge(e.worst);
-            std::printf("  %-8s x%-3zu longest stall: all %5.1f s, kept partition %5.1f s, heir %5.1f s\n",
+            std::printf("  %-8s x%-3zu longest stall: all %5.1f s, kept partition %5.1f s, heir %5.1f s; "
+                        "doubled %zu, "
+                        "run again %zu\n",
                         name.c_str(), e.count, e.worst.whole.count(), e.worst.kept.count(),
-                        e.worst.heir.count());
+                        e.worst.heir.count(), e.doubled, e.again);
         }
         std::printf("%-14s %9s %6s %8s %6s %7s %9s %8s %7s %7s %9s %8s\n", "mode", "records", "lost",
                     "doubled", "order", "twice", "overlaps", "stall_s", "bound_s", "ended", "cpu_us", "rate");
@@ -158,7 +162,7 @@ private:
         std::printf("%-14s %9zu %6zu %8zu %6zu %7zu %9zu %8.1f %7.1f %7zu %9.1f %8.0f\n", p.mode.c_str(),
                     counts_.sent, counts_.lost, counts_.doubled, counts_.order_violations, counts_.again,
                     counts_.overlaps, worst_.longest().count(), p.stall_bound().count(), revived_,
-                    n > 0 ? cpu_s_ / n * 1e6 : 0, n / took_.count());
+                    n > 0 ? cpu_s_ / n * 1e6 : 0, all_.usual_rate());
     }
 
     int judge() {
@@ -196,9 +200,10 @@ private:
     first_error error_;
     std::map<std::string, event_summary> events_;
     std::size_t revived_ = 0;
+    std::size_t last_visible_ = 0;
+    time_point progress_at_, next_check_;
     double cpu_s_ = 0;
-    bool closed_ = true;
-    seconds took_{0};
+    bool is_over_ = false, closed_ = true;
     stalls worst_;
     std::int64_t lag_ = 0;
     books::counts counts_{};

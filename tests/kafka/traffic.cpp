@@ -53,27 +53,6 @@ void delivered(rd_kafka_t*, const rd_kafka_message_t* m, void* opaque) {
         state.all->acknowledged(number_in(key_of(*m)), m->partition);
 }
 
-void create_topic(rd_kafka_t* with, const std::string& name, int partitions) {
-    char why[256];
-    rd_kafka_NewTopic_t* topic = rd_kafka_NewTopic_new(name.c_str(), partitions, -1, why, sizeof why);
-    if (topic == nullptr) throw std::runtime_error(why);
-    rd_kafka_queue_t* queue = rd_kafka_queue_new(with);
-    rd_kafka_CreateTopics(with, &topic, 1, nullptr, queue);
-    rd_kafka_event_t* event = rd_kafka_queue_poll(queue, 60'000);
-    rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__TIMED_OUT;
-    if (event != nullptr) {
-        error = rd_kafka_event_error(event);
-        std::size_t count = 0;
-        const auto* result = rd_kafka_event_CreateTopics_result(event);
-        const auto** each = result != nullptr ? rd_kafka_CreateTopics_result_topics(result, &count) : nullptr;
-        if (count == 1) error = rd_kafka_topic_result_error(each[0]);
-        rd_kafka_event_destroy(event);
-    }
-    rd_kafka_queue_destroy(queue);
-    rd_kafka_NewTopic_destroy(topic);
-    check(error, "create topic " + name);
-}
-
 client reader_of(const plan& p, const std::string& group) {
     return make_client(RD_KAFKA_CONSUMER, configured({{"bootstrap.servers", p.brokers},
                                                       {"group.id", group},
@@ -86,9 +65,8 @@ client reader_of(const plan& p, const std::string& group) {
 } // namespace
 
 void create_topics(const plan& p) {
-    const client admin = make_client(RD_KAFKA_PRODUCER, configured({{"bootstrap.servers", p.brokers}}));
     for (const std::string& name : {p.in, p.out, p.dead})
-        create_topic(admin.get(), name, static_cast<int>(p.partitions));
+        create_topic(p.brokers, name, static_cast<int>(p.partitions));
 }
 
 void post_all(books& all, std::uint32_t poster, const std::stop_token& stop) {
@@ -130,16 +108,26 @@ void read_outputs(const plan& p, const std::function<void(const input&, bool)>& 
         rd_kafka_topic_partition_list_add(list.get(), p.dead.c_str(), static_cast<std::int32_t>(i));
     for (int i = 0; i < list->cnt; ++i) list->elems[i].offset = RD_KAFKA_OFFSET_BEGINNING;
     check(rd_kafka_assign(reader.get(), list.get()), "assign");
-    std::map<std::pair<bool, std::int32_t>, bool> at_end;
+    struct place {
+        bool at_end = false;
+        std::int64_t next = 0;
+    };
+    std::map<std::pair<bool, std::int32_t>, place> places;
     for (int i = 0; i < list->cnt; ++i)
-        at_end[{list->elems[i].topic == p.dead, list->elems[i].partition}] = false;
+        places[{list->elems[i].topic == p.dead, list->elems[i].partition}] = {};
     for (;;) {
         const message m(rd_kafka_consumer_poll(reader.get(), 50));
         if (m && m->rkt != nullptr) {
             const bool is_dead = rd_kafka_topic_name(m->rkt) == p.dead;
-            at_end[{is_dead, m->partition}] = m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-            if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) f(read_input(key_of(*m), value_of(*m)), is_dead);
-        } else if (std::all_of(at_end.begin(), at_end.end(), [](const auto& one) { return one.second; })
+            place& at = places[{is_dead, m->partition}];
+            at.at_end = m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+            // After a partition has moved, old versions of librdkafka deliver records again. The offset tells
+            // that from a record that was written twice.
+            if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || m->offset < at.next) continue;
+            at.next = m->offset + 1;
+            f(read_input(key_of(*m), value_of(*m)), is_dead);
+        } else if (std::all_of(places.begin(), places.end(),
+                               [](const auto& one) { return one.second.at_end; })
                    && is_done()) {
             break;
         }

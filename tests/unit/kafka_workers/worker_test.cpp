@@ -139,3 +139,24 @@ TEST_CASE(
     ekiden::records::add_metrics(page, worker.metrics(), "one");
     CHECK(page.text().find("ekiden_worker_records_done_total{worker=\"one\"} 8") != std::string::npos);
 }
+
+TEST_CASE("kafka::worker: records that have arrived are handled as soon as the worker has room for them") {
+    mock_cluster brokers;
+    brokers.create("in", 1);
+    fill(brokers, 20, 500);
+    ekiden::thread_pool pool(2);
+    seen_records seen;
+    std::atomic<std::chrono::steady_clock::duration> begin{};
+    kafka::worker_options chosen = at_least_once();
+    chosen.held = 40; // so the worker has no room 250 times at least
+    running_worker worker(brokers.where(), pool, chosen, [&](const kafka::request& r, kafka::reply&) {
+        if (seen.count() == 0) begin = std::chrono::steady_clock::now().time_since_epoch();
+        seen.add(r);
+    });
+    CHECK(eventually([&] { return seen.count() == 10'000; }));
+    // A worker that waits for its next look at the records, every 100 ms, needs 25 s.
+    CHECK(std::chrono::steady_clock::now().time_since_epoch() - begin.load() < 12s);
+    CHECK(worker->close(30s));
+    CHECK(seen.violations() == 0);
+    CHECK(seen.repeats() == 0);
+}

@@ -1,0 +1,56 @@
+# Peers of the experiment kafka: librdkafka alone, and Confluent's Parallel Consumer. The latter needs a JDK, and Maven,
+# which downloads its jars. Without them, or if the build fails, it counts as not installed and the build continues.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(lab_rdkafka QUIET IMPORTED_TARGET rdkafka>=2.0)
+endif()
+if(lab_rdkafka_FOUND)
+  set(librdkafka_found TRUE)
+  list(APPEND lab_peer_libraries PkgConfig::lab_rdkafka)
+else()
+  set(librdkafka_found FALSE)
+endif()
+lab_peer(librdkafka "librdkafka" librdkafka-dev ${librdkafka_found})
+
+set(parallel_consumer_found FALSE)
+set(lab_parallel_consumer_folder ${CMAKE_CURRENT_BINARY_DIR}/parallel_consumer)
+find_program(lab_maven mvn)
+find_program(lab_javac javac)
+if(lab_maven AND lab_javac AND librdkafka_found)
+  set(pom ${CMAKE_CURRENT_SOURCE_DIR}/peers/parallel_consumer/pom.xml)
+  set(jars ${lab_parallel_consumer_folder}/libs)
+  set(failed 0)
+  if(NOT EXISTS ${lab_parallel_consumer_folder}/complete OR ${pom} IS_NEWER_THAN ${lab_parallel_consumer_folder}/complete)
+    file(REMOVE_RECURSE ${lab_parallel_consumer_folder})
+    file(MAKE_DIRECTORY ${jars})
+    execute_process(COMMAND ${lab_maven} --batch-mode --file ${pom} -DincludeScope=runtime -DoutputDirectory=${jars}
+                            dependency:copy-dependencies
+                    TIMEOUT 180 RESULT_VARIABLE failed OUTPUT_FILE ${lab_parallel_consumer_folder}/maven.log)
+  endif()
+  if(failed STREQUAL "0")
+    file(TOUCH ${lab_parallel_consumer_folder}/complete)
+    execute_process(COMMAND ${lab_javac} -cp ${jars}/* -d ${lab_parallel_consumer_folder}
+                            ${CMAKE_CURRENT_SOURCE_DIR}/peers/parallel_consumer/Peer.java
+                    TIMEOUT 120 RESULT_VARIABLE failed ERROR_FILE ${lab_parallel_consumer_folder}/javac.log)
+  endif()
+  if(failed STREQUAL "0")
+    set(parallel_consumer_found TRUE)
+  else()
+    message(STATUS "lab: Parallel Consumer could not be built: see ${lab_parallel_consumer_folder}/*.log")
+  endif()
+endif()
+lab_peer(parallel_consumer "Parallel Consumer" "parallel-consumer-core (by Maven)" ${parallel_consumer_found})
+if(parallel_consumer_found)
+  set(lab_peer_parallel_consumer_version 0.5.3.3)
+endif()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+             ${CMAKE_CURRENT_SOURCE_DIR}/peers/parallel_consumer/Peer.java)
+
+# The row of ekiden is there if the library has its part for Kafka.
+if(TARGET ekiden::kafka)
+  set(ekiden_kafka_found TRUE)
+  list(APPEND lab_peer_libraries ekiden::kafka)
+else()
+  set(ekiden_kafka_found FALSE)
+endif()
+lab_peer(ekiden_kafka "ekiden" librdkafka-dev ${ekiden_kafka_found})
