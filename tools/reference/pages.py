@@ -378,13 +378,15 @@ class Writer:
 
 def write(root, folder, add_page):
     """Writes the reference into `folder`/pages/reference, and returns what is wrong with it, as lines of text."""
-    installed = tree.public_headers(root) + tree.detail_headers(root) + tree.adapter_headers(root)
+    components = tree.component_headers(root)
+    installed = (tree.public_headers(root) + tree.detail_headers(root) + tree.adapter_headers(root) + components
+                 + tree.component_headers(root, "DETAIL_HEADERS"))
     for header in installed:
         target = folder / "include/ekiden" / header
         target.parent.mkdir(parents=True, exist_ok=True)
         source = tree.text(root, f"src/ekiden/{header}").replace("::inline EKIDEN_ABI", "")
         target.write_text(re.sub(r"(?<=\d)'(?=\d)", "", source), encoding="utf-8")  # doxygen 1.9 overlooks a comment behind 10'000
     subprocess.run(["doxygen", "-"], input=DOXYGEN.format(folder), text=True, check=True)
-    reference = Reference(root, folder, [h for h in tree.public_headers(root) if "/" in h] + list(ADAPTERS))
+    reference = Reference(root, folder, [h for h in tree.public_headers(root) + components if "/" in h] + list(ADAPTERS))
     Writer(reference, add_page).write_all(folder / "pages")
     return reference.left

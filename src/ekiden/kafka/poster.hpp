@@ -41,17 +41,17 @@ struct poster_options {
 
 /// The counters of a poster since its construction.
 struct poster_metrics {
-    std::uint64_t accepted = 0;  ///< records that post() or submit() has accepted
-    std::uint64_t delivered = 0; ///< accepted records that all in-sync replicas have
-    std::uint64_t failed = 0;    ///< accepted records that were reported as failed
-    std::uint64_t in_doubt = 0;  ///< failed records that the brokers may have stored
-    std::uint64_t refused = 0;   ///< records that were refused
-    std::uint64_t waited = 0;    ///< posts that have waited for room
-    std::size_t pending = 0;     ///< accepted records that are neither delivered nor failed
-    std::size_t pending_bytes = 0;
-    std::int32_t partitions = 0; ///< the number of partitions; 0 before the first metadata
-    bool has_grown = false;      ///< whether the number of partitions has changed
-    std::string last_error;      ///< the text of the last error; empty if there was none
+    std::uint64_t accepted = 0;    ///< records that post() or submit() has accepted
+    std::uint64_t delivered = 0;   ///< accepted records that all in-sync replicas have
+    std::uint64_t failed = 0;      ///< accepted records that were reported as failed
+    std::uint64_t in_doubt = 0;    ///< failed records that the brokers may have stored
+    std::uint64_t refused = 0;     ///< records that were refused
+    std::uint64_t waited = 0;      ///< posts that have waited for room
+    std::size_t pending = 0;       ///< accepted records that are neither delivered nor failed
+    std::size_t pending_bytes = 0; ///< bytes of these records
+    std::int32_t partitions = 0;   ///< the number of partitions; 0 before the first metadata
+    bool has_grown = false;        ///< whether the number of partitions has changed
+    std::string last_error;        ///< the text of the last error; empty if there was none
 };
 
 /// Sends records to one topic. The poster is an idempotent producer, and waits for all in-sync replicas. So
@@ -96,8 +96,8 @@ public:
         return flush(static_cast<const wait_limit&>(limit));
     }
     /// Refuses further records, and waits like flush(). After the limit, reports the pending records as
-    /// failed, also those that are on their way to a broker. Returns whether all records were delivered or
-    /// had failed before the limit.
+    /// failed, including records that are on their way to a broker. Returns whether all records were
+    /// delivered or had failed before the limit.
     [[nodiscard]] bool close(const wait_limit& limit);
     [[nodiscard]] bool close(const wait_duration& limit) {
         return close(static_cast<const wait_limit&>(limit));

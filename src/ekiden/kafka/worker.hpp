@@ -41,7 +41,7 @@ struct worker_options {
     /// The name of this worker. The name must be unique in the group and the same after a restart. A second
     /// worker with the name fences the first one. Required for exactly_once.
     std::string name = {};
-    delivery mode = delivery::exactly_once;
+    delivery mode = delivery::exactly_once; ///< how often effects happen
     /// The number of offsets from the oldest record that is not done to the newest record that may begin, for
     /// each partition. 1 to 24,000.
     std::size_t window = 20'000;

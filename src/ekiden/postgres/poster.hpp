@@ -56,7 +56,7 @@ public:
     /// thread.
     poster(const settings& where, const poster_options& chosen);
     /// Calls close() without a limit. The destructor returns only when all records are committed or failed.
-    /// If the server is gone permanently, call close() with a limit first.
+    /// If the server may never return, call close() with a limit first.
     ~poster();
     poster(const poster&) = delete;
     poster& operator=(const poster&) = delete;
@@ -81,6 +81,7 @@ public:
     /// and returns false.
     bool close(const wait_duration& limit);
 
+    /// Returns the counters.
     [[nodiscard]] poster_metrics metrics() const;
 
 private:

@@ -42,7 +42,7 @@ struct worker_options {
     /// If a function does not use its connection for this time, the server ends the transaction, and the
     /// record runs again. So a process that was stopped does not keep its keys forever. At least 1 s.
     std::chrono::milliseconds transaction_limit{60'000};
-    records::retry_options retry = {};
+    records::retry_options retry = {}; ///< what happens after a function has thrown
 };
 
 /// Calls a function for each record of a queue.

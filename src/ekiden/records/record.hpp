@@ -16,11 +16,12 @@ namespace ekiden::inline EKIDEN_ABI::records {
 /// A name and a value that travel with a record, for example `traceparent`. Several headers of a record may
 /// have the same name.
 struct header {
-    std::string name;
-    std::string value;
+    std::string name;  ///< any text
+    std::string value; ///< any bytes
 
     friend bool operator==(const header&, const header&) = default;
 };
+/// The headers of a record, in their order.
 using headers = std::vector<header>;
 
 /// Returns the value of the last header with this name, or a null pointer.
@@ -37,6 +38,7 @@ struct position {
     std::int32_t partition = 0; ///< the partition of the topic; always 0 in PostgreSQL
     std::int64_t offset = -1;   ///< Increases within a partition. Numbers can be missing.
 
+    /// Compares topics, then partitions, then offsets.
     friend auto operator<=>(const position&, const position&) = default;
 };
 
@@ -45,7 +47,7 @@ struct outgoing {
     std::string topic;                ///< the topic of Kafka, or the name of the queue in PostgreSQL
     std::string key;                  ///< Records with the same key keep their order.
     std::optional<std::string> value; ///< Without a value, the record is a tombstone, which deletes the key.
-    headers with;
+    headers with;                     ///< the headers of the record
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::records

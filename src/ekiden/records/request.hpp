@@ -17,13 +17,13 @@ namespace ekiden::inline EKIDEN_ABI::records {
 /// A record for the function that handles it. The request exists until the function has returned. If the
 /// function returns a coroutine, the request exists until the coroutine has ended.
 struct request {
-    const position& id; ///< the place of the record
-    std::string_view key;
+    const position& id;     ///< the place of the record
+    std::string_view key;   ///< Records with the same key keep their order. Empty without a key.
     std::string_view value; ///< empty for a tombstone
     bool has_key = true;    ///< False for a record without a key. Such records have no order.
     bool has_value = true;  ///< False for a tombstone.
-    const headers& with;
-    unsigned attempt = 1; ///< 1 for the first call. Increases with each retry of this process.
+    const headers& with;    ///< the headers of the record
+    unsigned attempt = 1;   ///< 1 for the first call. Increases with each retry of this process.
     /// The generation of the consumer group. Useful for diagnosis only: a group that is deleted starts again
     /// with a small number. Always 0 in PostgreSQL.
     std::int32_t generation = 0;

@@ -29,7 +29,7 @@ struct retry_options {
     unsigned attempts = 5;                ///< The number of calls before `then` decides. At least 1.
     std::chrono::milliseconds delay{100}; ///< The time before the first retry. Doubles with each retry.
     std::chrono::milliseconds longest_delay{10'000}; ///< the maximum time before a retry
-    on_failure then = on_failure::stop;
+    on_failure then = on_failure::stop;              ///< what happens after the last attempt
     std::string dead_letters = {}; ///< The topic of dead letters. Required unless `then` is `stop`.
 };
 

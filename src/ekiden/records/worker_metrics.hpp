@@ -35,10 +35,10 @@ enum class pause_reason : std::uint8_t {
 
 /// The progress of one partition.
 struct partition_metrics {
-    std::string topic; ///< the topic of Kafka, or the name of the queue in PostgreSQL
-    std::int32_t partition = 0;
-    partition_state state = partition_state::running;
-    pause_reason paused = pause_reason::none;
+    std::string topic;          ///< the topic of Kafka, or the name of the queue in PostgreSQL
+    std::int32_t partition = 0; ///< the partition of the topic; 0 in PostgreSQL
+    partition_state state = partition_state::running; ///< what the worker does with the partition
+    pause_reason paused = pause_reason::none;         ///< why the worker receives no records
     std::int64_t lag = -1;           ///< The number of records that are not done, or -1 if it is unknown.
     std::size_t held = 0;            ///< number of records in memory
     std::size_t held_bytes = 0;      ///< bytes of these records
@@ -54,9 +54,9 @@ struct partition_metrics {
 
 /// Counters of a worker since its construction, and the progress of its partitions.
 struct worker_metrics {
-    std::vector<partition_metrics> partitions;
-    std::uint64_t done = 0;         ///< number of records whose function has succeeded
-    std::uint64_t retries = 0;      ///< number of calls after the first call for a record
+    std::vector<partition_metrics> partitions; ///< the partitions that the worker has now
+    std::uint64_t done = 0;                    ///< number of records whose function has succeeded
+    std::uint64_t retries = 0;                 ///< number of calls after the first call for a record
     std::uint64_t dead_letters = 0; ///< number of records that were sent to the topic of dead letters
     /// The number of records that were done, but whose commit has failed or was not allowed. Another worker
     /// handles them again.

@@ -1,5 +1,6 @@
 #include <ekiden/async.hpp>
 #include <ekiden/kafka.hpp>
+#include <ekiden/observe.hpp>
 #include <ekiden/pool.hpp>
 #include <tests/unit/kafka/mock_cluster.hpp>
 #include <tests/unit/kafka_workers/running_worker.hpp>
@@ -105,4 +106,36 @@ TEST_CASE("kafka::worker: a coroutine keeps its lane until it has ended") {
     CHECK(seen.violations() == 0);
     CHECK(seen.repeats() == 0);
     CHECK(worker.metrics().done == 100);
+}
+
+TEST_CASE(
+    "kafka::worker: a trace follows a record from its receipt to its commit, and a page shows the metrics") {
+    ekiden::kafka::embedded_brokers brokers;
+    brokers.create_topic("in", 1);
+    CHECK_THROWS_AS(brokers.create_topic("in", 1), kafka::error);
+    CHECK_THROWS_AS(ekiden::kafka::embedded_brokers(0), std::invalid_argument);
+    ekiden::thread_pool pool(1);
+    {
+        const kafka::poster to(brokers.where(), {.topic = "in"});
+        for (int i = 0; i < 8; ++i) REQUIRE(to.post("a", std::to_string(i)));
+        REQUIRE(to.flush(30s));
+    }
+    ekiden::trace::start();
+    running_worker worker(brokers.where(), pool, at_least_once(),
+                          [](const kafka::request&, kafka::reply&) {});
+    CHECK(eventually([&] { return worker.metrics().commits > 0 && worker.metrics().done == 8; }));
+    CHECK(worker->close(30s));
+    ekiden::trace::stop();
+    std::map<std::string, std::set<std::uint64_t>> marks; // the values of each mark
+    for (const auto& track : ekiden::trace::take().tracks)
+        for (const auto& event : track.events)
+            if (event.kind == ekiden::trace::kind::mark) marks[std::string(event.name)].insert(event.id);
+    const std::set<std::uint64_t> all{0, 1, 2, 3, 4, 5, 6, 7};
+    CHECK(marks["kafka: received"] == all);
+    CHECK(marks["kafka: done"] == all);
+    CHECK(marks["kafka: committed below"].contains(8));
+
+    ekiden::prometheus_page page;
+    ekiden::records::add_metrics(page, worker.metrics(), "one");
+    CHECK(page.text().find("ekiden_worker_records_done_total{worker=\"one\"} 8") != std::string::npos);
 }

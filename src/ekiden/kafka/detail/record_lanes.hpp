@@ -69,6 +69,19 @@ public:
     /// Puts records into their lanes, in this order.
     virtual void start(const std::shared_ptr<worker_driver>& owner,
                        std::span<held_record* const> ready) noexcept = 0;
+
+protected:
+    /// Calls a function that returns a coroutine.
+    [[nodiscard]] virtual coroutine<> call(const request& argument, reply& outputs) = 0;
+    /// Awaits the function for a record. Neither this coroutine nor its callers have the type of the
+    /// function, because g++ warns of coroutines with a parameter of a local type.
+    [[nodiscard]] coroutine<> await_function(lent_record lent);
+
+    struct turn { // starts the coroutine of a record in its lane
+        coroutine<> operator()() { return lanes->await_function(std::move(lent)); }
+        record_starter* lanes;
+        lent_record lent;
+    };
 };
 
 /// The lanes of a worker with the function `F`. They live as long as the worker, so a record that comes again
@@ -93,9 +106,7 @@ public:
             lent_record lent(owner, *r);
             try { // if the lanes refuse the record or throw, they destroy `lent`
                 if constexpr (is_coroutine)
-                    spawn_in_turn(lanes_, lane_of(*r), [this, lent = std::move(lent)]() mutable {
-                        return await_function(f_, std::move(lent));
-                    });
+                    spawn_in_turn(lanes_, lane_of(*r), turn{this, std::move(lent)});
                 else
                     static_cast<void>(lanes_.post(
                         lane_of(*r), [this, lent = std::move(lent)]() mutable { call_function(f_, lent); }));
@@ -117,20 +128,11 @@ private:
         }
         lent.succeed(std::move(outputs));
     }
-    static coroutine<> await_function(F& f, lent_record lent) {
-        if (!lent.begin()) co_return;
-        reply outputs;
-        std::exception_ptr failure;
-        try {
-            const request argument = lent.argument();
-            co_await f(argument, outputs);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        if (failure != nullptr)
-            lent.fail(failure);
+    coroutine<> call([[maybe_unused]] const request& argument, [[maybe_unused]] reply& outputs) override {
+        if constexpr (is_coroutine)
+            return f_(argument, outputs);
         else
-            lent.succeed(std::move(outputs));
+            std::terminate(); // start() has posted a function
     }
 
     lanes<std::uint64_t, Executor> lanes_;

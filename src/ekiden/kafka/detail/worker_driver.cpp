@@ -84,6 +84,8 @@ client_handle worker_driver::make_consumer() {
         made.set("max.poll.interval.ms",
                  std::to_string(std::max<std::int64_t>(chosen_.session.count(), 300'000)));
     if (!sets("topic.metadata.refresh.interval.ms")) made.set("topic.metadata.refresh.interval.ms", "10000");
+    // Each partition has a queue of its own, and the default limit would hold for each of them.
+    if (!sets("queued.max.messages.kbytes")) made.set("queued.max.messages.kbytes", "4096");
     char limit[32];
     std::size_t size = sizeof limit;
     if (rd_kafka_conf_get(made.get(), "message.max.bytes", limit, &size) == RD_KAFKA_CONF_OK)

@@ -32,6 +32,22 @@ void lent_record::fail(const std::exception_ptr& reason) noexcept {
 }
 void lent_record::abandon() noexcept { owner_->abandon(*lent_); }
 
+coroutine<> record_starter::await_function(lent_record lent) {
+    if (!lent.begin()) co_return;
+    reply outputs;
+    std::exception_ptr failure;
+    try {
+        const request argument = lent.argument();
+        co_await call(argument, outputs);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (failure != nullptr)
+        lent.fail(failure);
+    else
+        lent.succeed(std::move(outputs));
+}
+
 std::uint64_t lane_of(const held_record& r) noexcept {
     constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15; // 2^64 divided by the golden ratio
     const auto partition = static_cast<std::uint64_t>(r.id.partition);
