@@ -47,6 +47,9 @@ private:
 /// A parameter of a statement, as text. An empty optional is NULL.
 using parameter = std::optional<std::string>;
 
+/// Replaces each '@' by the schema and a dot.
+[[nodiscard]] std::string in_schema(std::string_view sql, const std::string& schema);
+
 /// Executes a statement on a connection. Throws error.
 rows execute(PGconn* on, const char* sql, const std::vector<parameter>& with = {});
 
@@ -55,12 +58,14 @@ class connection {
 public:
     /// Connects. `name` is shown in pg_stat_activity. Throws error with an empty SQLSTATE.
     connection(const settings& where, const std::string& name);
-    rows execute(const std::string& sql, const std::vector<parameter>& with = {}) {
-        return detail::execute(handle_.get(), sql.c_str(), with);
+    /// Executes a statement, in which '@' means the schema and a dot. Throws error.
+    rows execute(std::string_view sql, const std::vector<parameter>& with = {}) {
+        return detail::execute(handle_.get(), in_schema(sql, schema_).c_str(), with);
     }
     [[nodiscard]] PGconn* get() const noexcept { return handle_.get(); }
 
 private:
+    const std::string schema_;
     std::unique_ptr<PGconn, decltype(&PQfinish)> handle_;
 };
 
