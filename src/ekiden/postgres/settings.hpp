@@ -5,7 +5,6 @@
 
 #include <ekiden/sys/config.hpp>
 
-#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,8 +18,6 @@ struct settings {
     std::string connection;
     /// The schema with the tables. Lower-case letters, digits and `_`, at most 40 characters.
     std::string schema = "ekiden";
-    /// The time before a lost connection is opened again. Doubles with each failure, up to 16 times.
-    std::chrono::milliseconds reconnect_delay{50};
 };
 
 /// An error that PostgreSQL or libpq has reported.

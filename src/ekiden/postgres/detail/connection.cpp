@@ -81,16 +81,13 @@ void check(const settings& where) {
         || where.schema.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") != std::string::npos)
         sys::refuse_argument("postgres::settings", "schema", '"' + where.schema + '"',
                              "1 to 40 lower-case letters, digits and _, not beginning with a digit");
-    if (where.reconnect_delay < std::chrono::milliseconds(1) || where.reconnect_delay > std::chrono::hours(1))
-        sys::refuse_argument("postgres::settings", "reconnect_delay",
-                             std::to_string(where.reconnect_delay.count()) + " ms", "1 ms to 1 h");
 }
 
 void check_queue(std::string_view what, std::string_view option, const std::string& queue) {
-    if (queue.find('\0') != std::string::npos)
-        sys::refuse_argument(what, option, "a text with NUL", "1 to 200 characters without NUL");
-    if (queue.empty() || queue.size() > 200)
-        sys::refuse_argument(what, option, '"' + queue + '"', "1 to 200 characters without NUL");
+    const bool has_nul = queue.find('\0') != std::string::npos;
+    if (has_nul || queue.empty() || queue.size() > 200)
+        sys::refuse_argument(what, option, has_nul ? "a text with NUL" : '"' + queue + '"',
+                             "1 to 200 characters without NUL");
 }
 
 std::string bytea(std::string_view bytes) {

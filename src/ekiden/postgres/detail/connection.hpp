@@ -6,6 +6,8 @@
 #include <ekiden/postgres/settings.hpp>
 #include <ekiden/records/record.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <libpq-fe.h>
 #include <memory>
@@ -68,6 +70,11 @@ private:
     const std::string schema_;
     std::unique_ptr<PGconn, decltype(&PQfinish)> handle_;
 };
+
+/// Returns the time before the next attempt to connect, from the time before the last one.
+[[nodiscard]] constexpr std::chrono::milliseconds next_delay(std::chrono::milliseconds last) noexcept {
+    return std::clamp(2 * last, std::chrono::milliseconds(50), std::chrono::milliseconds(800));
+}
 
 /// Throws std::invalid_argument if a setting is not allowed.
 void check(const settings& where);

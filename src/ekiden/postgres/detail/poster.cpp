@@ -211,7 +211,7 @@ private:
     std::optional<std::vector<std::int64_t>> write(const std::vector<outgoing>& sent) {
         const std::int64_t number = committed_ + static_cast<std::int64_t>(sent.size());
         std::optional<std::vector<std::int64_t>> ids;
-        std::chrono::milliseconds delay = where_.reconnect_delay;
+        std::chrono::milliseconds delay(0);
         while (true) {
             try {
                 if (!server_) {
@@ -242,8 +242,8 @@ private:
                     throw;
                 }
             }
+            delay = detail::next_delay(delay);
             if (stop_.wait_for(delay)) return {};
-            delay = std::min(2 * delay, 16 * where_.reconnect_delay);
         }
         committed_ = number;
         return ids;

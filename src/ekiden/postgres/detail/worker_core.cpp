@@ -162,7 +162,7 @@ void worker::core::recover(session& mine, const error& failure) {
     const bool is_lost = mine.server == nullptr || PQstatus(mine.server->get()) != CONNECTION_OK;
     if (!is_lost && !failure.is_transient()) return end_by(std::current_exception());
     mine.server.reset(); // This also ends the transaction.
-    mine.delay = std::clamp(2 * mine.delay, where_.reconnect_delay, 16 * where_.reconnect_delay);
+    mine.delay = detail::next_delay(mine.delay);
     (void)stopping_.wait_for(mine.delay);
 }
 
@@ -419,19 +419,15 @@ void worker::core::note_failure(session& mine, const record& of, bool counts, co
     if (counts) count(&records::worker_metrics::retries);
     if (counts && attempts >= retry.attempts && retry.then != records::on_failure::stop)
         return bury(mine, of, attempts, reason);
-    auto delay = std::chrono::milliseconds(0);
-    if (counts) {
-        delay = retry.delay;
-        for (unsigned i = 1; i < attempts && delay < retry.longest_delay && delay.count() != 0; ++i)
-            delay *= 2;
-        delay = std::min(delay, retry.longest_delay);
-    }
+    std::chrono::milliseconds delay(0);
+    if (counts) // At most 24 h are shifted, so there is no overflow.
+        delay = std::min(retry.delay * (std::int64_t{1} << std::min(attempts - 1, 30U)), retry.longest_delay);
     // Bytes that are no UTF-8 would be refused.
-    mine.server->execute("update @lane set failed = $3, attempts = $4, ready = clock_timestamp() + "
-                         "$5::bigint * interval '1 ms', "
-                         "reason = encode($6, 'escape') where queue = $1 and key = $2",
-                         {chosen_.queue, detail::bytea(of.key), std::to_string(of.id),
-                          std::to_string(attempts), std::to_string(delay.count()), detail::bytea(reason)});
+    mine.server->execute(
+        "update @lane set failed = $3, attempts = $4, ready = clock_timestamp() + "
+        "$5::bigint * interval '1 ms', reason = encode($6, 'escape') where queue = $1 and key = $2",
+        {chosen_.queue, detail::bytea(of.key), std::to_string(of.id), std::to_string(attempts),
+         std::to_string(delay.count()), detail::bytea(reason)});
     mine.server->execute("commit");
 }
 
