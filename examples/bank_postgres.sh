@@ -23,14 +23,18 @@ trap cleanup EXIT
 as_user "$bin/initdb" -D "$folder/data" -A trust -U ekiden --no-sync >/dev/null
 as_user "$bin/pg_ctl" -D "$folder/data" -o "-k $folder -h ''" -l "$folder/log" -w start >/dev/null
 connection="host=$folder user=ekiden dbname=postgres"
-psql "$connection" -q -c 'create table balances (account text primary key, balance bigint not null)'
+psql "$connection" -q -c 'create table balances (account text primary key, balance bigint not null);
+                           insert into balances select $$account $$ || i, 0 from generate_series(0, 9) i'
 
-for _ in 1 2 3; do
-    "$program" "$connection" work &
+for name in one two three; do
+    "$program" "$connection" work --metrics "$folder/$name" &
     workers="$workers $!"
 done
 "$program" "$connection" post
 kill -9 "${workers##* }" # another worker continues with its accounts
 until [ "$(psql "$connection" -Atc 'select count(*) from ekiden.record')" = 0 ]; do sleep 0.1; done
 psql "$connection" -c 'select * from balances order by account'
+for name in one two three; do
+    until grep -q "ekiden_worker_records_done_total{worker=\"$name\"}" "$folder/$name"; do sleep 0.1; done
+done
 [ "$(psql "$connection" -Atc 'select count(*), sum(balance) from balances')" = '10|0' ]

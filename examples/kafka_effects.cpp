@@ -9,11 +9,11 @@
 // last bigint not null, applied bigint not null). `./dev top METRICS_FILE` shows the workers.
 #include <ekiden/kafka.hpp>
 #include <ekiden/pool.hpp>
+#include <examples/metrics_file.hpp>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <libpq-fe.h>
 #include <memory>
 #include <stdexcept>
@@ -51,14 +51,6 @@ constexpr const char* change =
     "set last = excluded.last, applied = b.applied + 1, balance = case when b.balance + $2::bigint >= 0 "
     "then b.balance + $2::bigint else b.balance end where b.last < excluded.last";
 
-void write_metrics(const std::string& file, const std::string& name,
-                   const ekiden::kafka::worker_metrics& now) {
-    ekiden::prometheus_page page;
-    ekiden::records::add_metrics(page, now, name);
-    std::ofstream(file + ".new") << page.text();
-    std::rename((file + ".new").c_str(), file.c_str()); // a reader sees the old page or the new one
-}
-
 int post(const ekiden::kafka::settings& where) {
     ekiden::kafka::poster requests(where, {.topic = "accounts", .policy = ekiden::when_full::block});
     for (int i = 0; i != 1000; ++i)
@@ -67,7 +59,7 @@ int post(const ekiden::kafka::settings& where) {
 }
 
 int work(const ekiden::kafka::settings& where, const char* database, const std::string& name,
-         const std::string& metrics_file) {
+         const std::string& file) {
     sigset_t ends; // SIGTERM and SIGINT end the worker after a last commit
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
@@ -84,12 +76,11 @@ int work(const ekiden::kafka::settings& where, const char* database, const std::
                                              std::string(request.value), std::to_string(request.id.offset));
                                  });
     std::stop_source stop;
+    const metrics_file page(worker, file);
     const std::jthread watch([&](const std::stop_token& is_over) {
         constexpr timespec second{.tv_sec = 1, .tv_nsec = 0};
-        while (!is_over.stop_requested()) {
+        while (!is_over.stop_requested())
             if (sigtimedwait(&ends, nullptr, &second) > 0) stop.request_stop();
-            if (!metrics_file.empty()) write_metrics(metrics_file, name, worker.metrics());
-        }
     });
     try {
         worker.run(stop.get_token());

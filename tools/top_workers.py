@@ -35,11 +35,13 @@ def oldest_text(one):
 def line(change):
     rate = change.rate
     shown = partitions(change)
-    lag = sum(one.get(metric("lag_records"), 0) for one in shown.values())
+    lags = {}
+    for (_, *place), one in shown.items():  # All workers of a queue in PostgreSQL show the same lag.
+        lags[tuple(place)] = max(lags.get(tuple(place), 0), one.get(metric("lag_records"), 0))
     _, oldest = max(((one.get(metric("oldest_age_seconds"), 0), oldest_text(one)) for one in shown.values()), default=(0, ""))
     return (f"{number(rate(metric('records_done_total')))} records/s | in lanes: "
             f"{delay_text(change, metric('lane_seconds')) or 'no record'} | "
-            f"{len(shown)} partitions, lag {number(lag)} | {number(rate(metric('retries_total')))} retries/s | oldest: "
+            f"{len(lags)} partitions, lag {number(sum(lags.values()))} | {number(rate(metric('retries_total')))} retries/s | oldest: "
             + (oldest or "none"))
 
 

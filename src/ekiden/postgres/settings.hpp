@@ -5,7 +5,6 @@
 
 #include <ekiden/sys/config.hpp>
 
-#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,14 +13,11 @@ namespace ekiden::inline EKIDEN_ABI::postgres {
 
 /// The server and the tables. Posters and workers of the same schema share their queues.
 struct settings {
-    /// The connection string of libpq, for example "host=/run/postgresql dbname=bank". Must not be empty.
+    /// The connection string of libpq, for example "host=/run/postgresql dbname=bank". Must not be empty. An
+    /// attempt to connect takes at most 5 s, unless the string sets `connect_timeout`.
     std::string connection;
     /// The schema with the tables. Lower-case letters, digits and `_`, at most 40 characters.
     std::string schema = "ekiden";
-    /// The maximum time to connect. Whole seconds, at least 1 s.
-    std::chrono::seconds connect_limit{5};
-    /// The time before a lost connection is opened again. Doubles with each failure, up to 16 times.
-    std::chrono::milliseconds reconnect_delay{50};
 };
 
 /// An error that PostgreSQL or libpq has reported.

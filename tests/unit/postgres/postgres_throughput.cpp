@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <fstream>
 #include <random>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace ekiden_test;
@@ -107,8 +110,31 @@ void fill(const private_server& server, int count) {
     server.sql("checkpoint");
 }
 
-double bare_rate(const private_server& server, int count) {
+struct speed {
+    double records;   // of other keys than `k0`, per second
+    double processor; // seconds of processor time for each of these records
+};
+
+/// Returns the processor time of this process and of the server's processes that have ended.
+double processor_seconds(const private_server& server) {
+    std::string pid, field;
+    std::getline(std::ifstream(server.folder() + "/data/postmaster.pid"), pid);
+    std::ifstream stat("/proc/" + pid + "/stat");
+    double ticks = 0;
+    for (int i = 1; i <= 17 && stat >> field; ++i)
+        if (i >= 16) ticks += std::stod(field); // cutime and cstime
+    rusage mine{};
+    ::getrusage(RUSAGE_SELF, &mine);
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
+    return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)) + seconds(mine.ru_utime)
+           + seconds(mine.ru_stime);
+}
+
+speed bare_rate(const private_server& server, int count) {
     fill(server, count);
+    const double processor = processor_seconds(server);
     const auto begin = clock_type::now();
     {
         std::vector<std::jthread> threads;
@@ -126,14 +152,38 @@ double bare_rate(const private_server& server, int count) {
                 }
             });
     }
-    return count / std::chrono::duration<double>(clock_type::now() - begin).count();
+    const auto time = clock_type::now() - begin;
+    std::this_thread::sleep_for(200ms); // The server's processes end.
+    return {count / std::chrono::duration<double>(time).count(),
+            (processor_seconds(server) - processor) / count};
 }
 
-/// Returns the records of other keys than `k0` that are handled in a second.
-template <class F>
-double worker_rate(const private_server& server, int count, unsigned of_connections, F f) {
+/// What a function does for each record.
+enum class work : std::uint8_t { nothing, millisecond };
+/// What is wrong with some records.
+enum class trouble : std::uint8_t { none, poison, slow_key };
+
+/// Measures a worker. The function counts the records itself, because a query for their number would take
+/// processor time from the worker.
+speed measure(const private_server& server, int count, unsigned of_connections, work what, trouble with) {
     fill(server, count);
-    const std::int64_t others = count - count / keys;
+    const int each = count / keys;
+    std::vector<std::atomic<bool>> seen(static_cast<std::size_t>(count + keys));
+    std::atomic<int> left{count - each};
+    const auto f = [&](const records::request& of, pg::reply& to) {
+        apply(of, to);
+        if (what == work::millisecond) std::this_thread::sleep_for(1ms);
+        const int key = std::stoi(std::string(of.key.substr(1))), n = std::stoi(std::string(of.value));
+        // Every 10,000th record is poison, in each attempt.
+        const bool is_poison = with == trouble::poison && of.id.offset % 10'000 == 0;
+        if (key != 0 && !seen[static_cast<std::size_t>(key * each + n)].exchange(true)) {
+            --left;
+            left.notify_all();
+        }
+        if (is_poison) throw std::runtime_error("poison");
+        if (key == 0 && with == trouble::slow_key) std::this_thread::sleep_for(1s);
+    };
+    const double processor = processor_seconds(server);
     const auto begin = clock_type::now();
     running_worker worker({.connection = server.connection()},
                           {.queue = "in",
@@ -143,22 +193,35 @@ double worker_rate(const private_server& server, int count, unsigned of_connecti
                                      .then = records::on_failure::dead_letter,
                                      .dead_letters = "dead"}},
                           f);
-    while (server.number("select count(*) from ekiden.record where queue = 'in' and key <> 'k0'") != 0)
-        std::this_thread::sleep_for(5ms);
-    const double rate =
-        static_cast<double>(others) / std::chrono::duration<double>(clock_type::now() - begin).count();
-    server.sql("delete from ekiden.record where queue = 'in'"); // of the slow key
+    for (int now = left; now != 0; now = left) left.wait(now);
+    const auto time = clock_type::now() - begin;
     (void)worker->close(60s);
-    return rate;
+    std::this_thread::sleep_for(200ms); // The server's processes end.
+    const double others = count - each;
+    const speed result{others / std::chrono::duration<double>(time).count(),
+                       (processor_seconds(server) - processor) / others};
+    if (with == trouble::poison && worker->metrics().retries == 0)
+        throw std::runtime_error("there was no poison");
+    return result;
 }
 
-void show(const char* what, std::vector<double> of, std::vector<double> base) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i != of.size(); ++i) ratios.push_back(of[i] / base[i]);
-    for (auto* const list : {&of, &base, &ratios}) std::sort(list->begin(), list->end());
-    const std::size_t middle = of.size() / 2;
-    std::printf("%-34s %8.0f/s, base %8.0f/s, ratio %.3f (%.3f to %.3f)\n", what, of[middle], base[middle],
-                ratios[middle], ratios.front(), ratios.back());
+/// Shows the medians, and the smallest and the largest ratio of two runs of the same round.
+void show(const char* what, const std::vector<speed>& of, const std::vector<speed>& base) {
+    const std::size_t size = of.size();
+    std::vector<double> rates, times;
+    for (std::size_t i = 0; i != size; ++i) {
+        rates.push_back(of[i].records / base[i].records);
+        times.push_back(base[i].processor / of[i].processor);
+    }
+    std::sort(rates.begin(), rates.end());
+    std::sort(times.begin(), times.end());
+    const auto median = [](std::vector<speed> list) {
+        std::sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.records < b.records; });
+        return list[list.size() / 2].records;
+    };
+    std::printf("%-34s %7.0f/s of %7.0f/s: %.3f (%.3f to %.3f); per processor time %.3f (%.3f to %.3f)\n",
+                what, median(of), median(base), rates[size / 2], rates.front(), rates.back(), times[size / 2],
+                times.front(), times.back());
     std::fflush(stdout);
 }
 
@@ -167,36 +230,36 @@ void show(const char* what, std::vector<double> of, std::vector<double> base) {
 int main(int argument_count, char** arguments) {
     if (!private_server::is_available()) return 77;
     const int count = argument_count > 1 ? std::atoi(arguments[1]) : 50'000;
-    const int rounds = argument_count > 2 ? std::atoi(arguments[2]) : 5;
+    const int rounds = argument_count > 2 ? std::atoi(arguments[2]) : 7;
     const private_server server;
     make_checker(server);
     pg::create_tables({.connection = server.connection()});
-    std::vector<double> bare_rates, worker_rates;
+    std::vector<speed> bare_rates, worker_rates;
     for (int round = 0; round != rounds; ++round) {
         bare_rates.push_back(bare_rate(server, count));
-        worker_rates.push_back(worker_rate(server, count, connections, apply));
+        worker_rates.push_back(measure(server, count, connections, work::nothing, trouble::none));
     }
     show("worker beside the same statements", worker_rates, bare_rates);
 
-    // Functions of 1 ms on 32 connections.
-    const auto millisecond = [](const records::request& of, pg::reply& to) {
-        apply(of, to);
-        std::this_thread::sleep_for(1ms);
-    };
-    std::vector<double> plain, poison, slow;
-    const int few = count / 2;
-    for (int round = 0; round != rounds; ++round) {
-        plain.push_back(worker_rate(server, few, 32, millisecond));
-        poison.push_back(worker_rate(server, few, 32, [&](const records::request& of, pg::reply& to) {
-            millisecond(of, to);
-            // Every 10,000th record is poison, in each attempt.
-            if (of.id.offset % 10'000 == 0) throw std::runtime_error("poison");
-        }));
-        slow.push_back(worker_rate(server, few, 32, [&](const records::request& of, pg::reply& to) {
-            millisecond(of, to);
-            if (of.key == "k0") std::this_thread::sleep_for(1s);
-        }));
+    // A slow key takes one connection. So a worker with one connection less shows what else it costs.
+    struct {
+        const char* name;
+        work what;
+        unsigned connections;
+    } const kinds[] = {{"functions of 0 ms, 8 connections", work::nothing, 8},
+                       {"functions of 1 ms, 8 connections", work::millisecond, 8},
+                       {"functions of 1 ms, 32 connections", work::millisecond, 32}};
+    for (const auto& [name, what, of] : kinds) {
+        std::vector<speed> plain, fewer, poison, slow;
+        for (int round = 0; round != rounds; ++round) {
+            plain.push_back(measure(server, count, of, what, trouble::none));
+            slow.push_back(measure(server, count, of, what, trouble::slow_key));
+            fewer.push_back(measure(server, count, of - 1, what, trouble::none));
+            poison.push_back(measure(server, count, of, what, trouble::poison));
+        }
+        std::puts(name);
+        show("  1 in 10,000 records is poison", poison, plain);
+        show("  a key is 1,000 times slower", slow, plain);
+        show("  beside one connection less", slow, fewer);
     }
-    show("1 in 10,000 records is poison", poison, plain);
-    show("a key is 1,000 times slower", slow, plain);
 }

@@ -11,6 +11,7 @@
 #include <pwd.h>
 #include <stdexcept>
 #include <string>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -78,15 +79,10 @@ private_server::private_server() {
     char name[] = "/tmp/ekiden-postgres-XXXXXX"; // the path of a socket must be short
     if (::mkdtemp(name) == nullptr) throw std::runtime_error("mkdtemp");
     folder_ = name;
-    if (const passwd* const user = other_user();
-        user != nullptr && ::chown(name, user->pw_uid, user->pw_gid) != 0)
-        throw std::runtime_error("chown");
-    ::chmod(name, 0755);
-    const pid_t initdb = spawn({programs() + "/initdb", "-D", folder_ + "/data", "--no-sync", "-A", "trust",
-                                "-U", "ekiden", "--no-locale", "-E", "UTF8"});
-    int status = 0;
-    ::waitpid(initdb, &status, 0);
-    if (status != 0) throw std::runtime_error("initdb has failed: see " + folder_ + "/log");
+    // A process that removes the folder when this process has ended, also if it was killed.
+    const std::string remove = "exec 3<&0 >/dev/null 2>&1; (cat <&3; sleep 1; rm -rf " + folder_ + ") &";
+    cleaner_ = ::popen(remove.c_str(), "we");
+    copy_data();
     start();
 }
 
@@ -94,6 +90,45 @@ private_server::~private_server() {
     kill();
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
+    ::pclose(cleaner_);
+}
+
+/// Copies the data of a new server. The first test of a build makes this data, because initdb takes seconds.
+void private_server::copy_data() const {
+    const fs::path made = EKIDEN_POSTGRES_TEMPLATE + fs::path(programs()).parent_path().filename().string();
+    const fs::path data = folder_ + "/data";
+    const int lock = ::open((made.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock < 0 || ::flock(lock, LOCK_EX) != 0) throw std::runtime_error("flock");
+    const passwd* const user = other_user();
+    const auto give = [user](const fs::path& to) {
+        if (user != nullptr && ::chown(to.c_str(), user->pw_uid, user->pw_gid) != 0)
+            throw std::runtime_error("chown");
+    };
+    ::chmod(folder_.c_str(), 0755);
+    give(folder_);
+    if (!fs::exists(made)) {
+        // The tests need one database. Without the others, a copy takes half the time.
+        const std::string make =
+            "bin=$0 data=$1; set -e; \"$bin/initdb\" -D \"$data\" --no-sync -A trust -U ekiden "
+            "--no-locale -E UTF8 --wal-segsize=1; printf '%s\\n' 'update pg_database set "
+            "datistemplate = false' 'drop database template0' 'drop database template1' | "
+            "\"$bin/postgres\" --single -D \"$data\" postgres";
+        const pid_t maker = spawn({"/bin/sh", "-c", make, programs(), data.string()});
+        int status = 0;
+        ::waitpid(maker, &status, 0);
+        if (status != 0) throw std::runtime_error("the data cannot be made: see " + folder_ + "/log");
+        const fs::path part = made.string() + ".part"; // so that no test that is killed leaves half a copy
+        fs::remove_all(part);
+        fs::copy(data, part, fs::copy_options::recursive);
+        fs::rename(part, made);
+        ::close(lock);
+        return;
+    }
+    ::close(lock);
+    fs::copy(made, data, fs::copy_options::recursive);
+    ::chmod(data.c_str(), 0700);
+    give(data);
+    for (const auto& entry : fs::recursive_directory_iterator(data)) give(entry.path());
 }
 
 void private_server::kill() {

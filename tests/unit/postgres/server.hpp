@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -42,8 +43,10 @@ public:
 
 private:
     [[nodiscard]] pid_t spawn(const std::vector<std::string>& command) const;
+    void copy_data() const;
 
     std::string folder_;
+    std::FILE* cleaner_ = nullptr;
     pid_t process_ = 0;
 };
 

@@ -88,8 +88,7 @@ TEST_CASE("a slow key does not stop the others") {
                               ++slow;
                               while (is_slow) std::this_thread::sleep_for(1ms);
                           });
-    while (others != 500) std::this_thread::sleep_for(1ms); // hangs if the slow key stops them
-    CHECK(slow == 1);
+    while (others != 500 || slow != 1) std::this_thread::sleep_for(1ms); // hangs if the slow key stops them
     const auto metrics = worker->metrics();
     REQUIRE(metrics.partitions.size() == 1);
     CHECK(metrics.partitions[0].oldest_key == "slow");

@@ -25,6 +25,12 @@ std::string rows::bytes(int row, int column) const {
     return result;
 }
 
+std::string in_schema(std::string_view sql, const std::string& schema) {
+    std::string result;
+    for (const char c : sql) c == '@' ? result += schema + '.' : result += c;
+    return result;
+}
+
 rows execute(PGconn* on, const char* sql, const std::vector<parameter>& with) {
     std::vector<const char*> values;
     values.reserve(with.size());
@@ -39,19 +45,18 @@ rows execute(PGconn* on, const char* sql, const std::vector<parameter>& with) {
                 state == nullptr || PQstatus(on) != CONNECTION_OK ? "" : state);
 }
 
-connection::connection(const settings& where, const std::string& name) : handle_(nullptr, &PQfinish) {
-    const std::string limit = std::to_string(where.connect_limit.count());
+connection::connection(const settings& where, const std::string& name)
+    : schema_(where.schema), handle_(nullptr, &PQfinish) {
     // The entry dbname is a whole connection string. It overrides earlier entries. Without a time-out, a
     // connection to a machine that has gone would block its thread for a quarter of an hour.
     const char* const names[] = {"keepalives_idle",
                                  "keepalives_interval",
                                  "tcp_user_timeout",
-                                 "fallback_application_name",
                                  "connect_timeout",
+                                 "fallback_application_name",
                                  "dbname",
                                  nullptr};
-    const char* const values[] = {"10",   "5", "30000", name.c_str(), limit.c_str(), where.connection.c_str(),
-                                  nullptr};
+    const char* const values[] = {"10", "5", "30000", "5", name.c_str(), where.connection.c_str(), nullptr};
     handle_.reset(PQconnectdbParams(names, values, 1));
     if (handle_ == nullptr) throw std::bad_alloc();
     if (PQstatus(handle_.get()) != CONNECTION_OK)
@@ -76,19 +81,13 @@ void check(const settings& where) {
         || where.schema.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") != std::string::npos)
         sys::refuse_argument("postgres::settings", "schema", '"' + where.schema + '"',
                              "1 to 40 lower-case letters, digits and _, not beginning with a digit");
-    if (where.connect_limit < std::chrono::seconds(1) || where.connect_limit > std::chrono::hours(1))
-        sys::refuse_argument("postgres::settings", "connect_limit",
-                             std::to_string(where.connect_limit.count()) + " s", "1 s to 3600 s");
-    if (where.reconnect_delay < std::chrono::milliseconds(1) || where.reconnect_delay > std::chrono::hours(1))
-        sys::refuse_argument("postgres::settings", "reconnect_delay",
-                             std::to_string(where.reconnect_delay.count()) + " ms", "1 ms to 1 h");
 }
 
 void check_queue(std::string_view what, std::string_view option, const std::string& queue) {
-    if (queue.find('\0') != std::string::npos)
-        sys::refuse_argument(what, option, "a text with NUL", "1 to 200 characters without NUL");
-    if (queue.empty() || queue.size() > 200)
-        sys::refuse_argument(what, option, '"' + queue + '"', "1 to 200 characters without NUL");
+    const bool has_nul = queue.find('\0') != std::string::npos;
+    if (has_nul || queue.empty() || queue.size() > 200)
+        sys::refuse_argument(what, option, has_nul ? "a text with NUL" : '"' + queue + '"',
+                             "1 to 200 characters without NUL");
 }
 
 std::string bytea(std::string_view bytes) {
@@ -143,11 +142,11 @@ std::vector<std::int64_t> insert_records(PGconn* on, const std::string& schema,
         record.value ? values.add_bytes(*record.value) : values.add_null();
         record.with.empty() ? with.add_null() : with.add_bytes(packed(record.with));
     }
-    const std::string sql =
-        "insert into " + schema
-        + ".record (queue, key, value, headers) select convert_from(q, 'UTF8'), k, v, h from "
-          "unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[]) with ordinality as "
-          "r(q, k, v, h, n) order by n returning id";
+    const std::string sql = in_schema(
+        "insert into @record (queue, key, value, headers) select convert_from(q, 'UTF8'), k, v, h from "
+        "unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[]) with ordinality as r(q, k, v, h, n) "
+        "order by n returning id",
+        schema);
     const rows inserted = execute(on, sql.c_str(), {queues.text(), keys.text(), values.text(), with.text()});
     std::vector<std::int64_t> ids;
     for (int row = 0; row != inserted.count(); ++row) ids.push_back(inserted.number(row, 0));

@@ -6,6 +6,8 @@
 #include <ekiden/postgres/settings.hpp>
 #include <ekiden/records/record.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <libpq-fe.h>
 #include <memory>
@@ -47,6 +49,9 @@ private:
 /// A parameter of a statement, as text. An empty optional is NULL.
 using parameter = std::optional<std::string>;
 
+/// Replaces each '@' by the schema and a dot.
+[[nodiscard]] std::string in_schema(std::string_view sql, const std::string& schema);
+
 /// Executes a statement on a connection. Throws error.
 rows execute(PGconn* on, const char* sql, const std::vector<parameter>& with = {});
 
@@ -55,14 +60,21 @@ class connection {
 public:
     /// Connects. `name` is shown in pg_stat_activity. Throws error with an empty SQLSTATE.
     connection(const settings& where, const std::string& name);
-    rows execute(const std::string& sql, const std::vector<parameter>& with = {}) {
-        return detail::execute(handle_.get(), sql.c_str(), with);
+    /// Executes a statement, in which '@' means the schema and a dot. Throws error.
+    rows execute(std::string_view sql, const std::vector<parameter>& with = {}) {
+        return detail::execute(handle_.get(), in_schema(sql, schema_).c_str(), with);
     }
     [[nodiscard]] PGconn* get() const noexcept { return handle_.get(); }
 
 private:
+    const std::string schema_;
     std::unique_ptr<PGconn, decltype(&PQfinish)> handle_;
 };
+
+/// Returns the time before the next attempt to connect, from the time before the last one.
+[[nodiscard]] constexpr std::chrono::milliseconds next_delay(std::chrono::milliseconds last) noexcept {
+    return std::clamp(2 * last, std::chrono::milliseconds(50), std::chrono::milliseconds(800));
+}
 
 /// Throws std::invalid_argument if a setting is not allowed.
 void check(const settings& where);

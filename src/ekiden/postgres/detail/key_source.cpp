@@ -12,9 +12,8 @@ constexpr std::chrono::seconds clean_every{60};
 
 } // namespace
 
-key_source::key_source(std::string schema, std::string queue, unsigned search,
-                       std::chrono::milliseconds poll_every)
-    : schema_(std::move(schema)), queue_(std::move(queue)), search_(search), poll_every_(poll_every),
+key_source::key_source(std::string queue, unsigned search, std::chrono::milliseconds poll_every)
+    : queue_(std::move(queue)), search_(search), poll_every_(poll_every),
       next_clean_(sys::clock::now() + clean_every) {}
 
 std::vector<std::string> key_source::take(connection& with, std::size_t most) {
@@ -80,17 +79,14 @@ void key_source::stop() {
 std::vector<std::string> key_source::search(connection& with) {
     if (sys::clock::now() >= next_clean_) clean(with);
     // Each step of the recursion reads one entry of the index, whatever the number of records of a key.
-    const std::string sql =
-        "with recursive k(key, n) as ((select key, 1 from " + schema_
-        + ".record where queue = $1 and key >= $2 order by queue, key limit 1) union all select (select "
-          "r.key from "
-        + schema_
-        + ".record r where r.queue = $1 and r.key > k.key order by r.queue, r.key limit 1), n + 1 from k "
-          "where k.key is "
-          "not null and n < $3) select k.key, l.key is null, coalesce(l.ready <= clock_timestamp(), true) "
-          "from k left "
-          "join "
-        + schema_ + ".lane l on l.queue = $1 and l.key = k.key where k.key is not null order by k.key";
+    const char* const sql = R"(
+with recursive k(key, n) as (
+    (select key, 1 from @record where queue = $1 and key >= $2 order by queue, key limit 1)
+    union all
+    select (select r.key from @record r where r.queue = $1 and r.key > k.key order by r.queue, r.key limit 1), n + 1
+    from k where k.key is not null and n < $3)
+select k.key, l.key is null, coalesce(l.ready <= clock_timestamp(), true)
+from k left join @lane l on l.queue = $1 and l.key = k.key where k.key is not null order by k.key)";
     for (bool from_first = begin_.empty();; from_first = true) {
         const rows found = with.execute(sql, {queue_, bytea(begin_), std::to_string(search_)});
         std::vector<std::string> keys;
@@ -103,8 +99,8 @@ std::vector<std::string> key_source::search(connection& with) {
         }
         if (without_row.text() != "{}")
             with.execute(
-                "insert into " + schema_
-                    + ".lane (queue, key) select $1, k from unnest($2::bytea[]) k on conflict do nothing",
+                "insert into @lane (queue, key) select $1, k from unnest($2::bytea[]) k on conflict do "
+                "nothing",
                 {queue_, without_row.text()});
         const bool is_end = found.count() < static_cast<int>(search_);
         if (is_end) begin_.clear();
@@ -115,13 +111,13 @@ std::vector<std::string> key_source::search(connection& with) {
 /// Removes the rows of keys without records, and of posters that have not ended as they should.
 void key_source::clean(connection& with) {
     next_clean_ = sys::clock::now() + clean_every;
-    with.execute(
-        "delete from " + schema_ + ".lane where (queue, key) in (select queue, key from " + schema_
-            + ".lane l where queue = $1 and failed is null and not parked and not exists (select from "
-            + schema_
-            + ".record r where r.queue = l.queue and r.key = l.key) limit 10000 for update skip locked)",
-        {queue_});
-    with.execute("delete from " + schema_ + ".poster where seen < now() - interval '7 days'");
+    with.execute(R"(
+delete from @lane where (queue, key) in (
+    select queue, key from @lane l where queue = $1 and failed is null and not parked
+    and not exists (select from @record r where r.queue = l.queue and r.key = l.key)
+    limit 10000 for update skip locked))",
+                 {queue_});
+    with.execute("delete from @poster where seen < now() - interval '7 days'");
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::postgres::detail

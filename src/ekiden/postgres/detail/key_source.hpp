@@ -23,7 +23,7 @@ namespace ekiden::inline EKIDEN_ABI::postgres::detail {
 /// begins where the last search has ended. So each key has its turn, however many records other keys have.
 class key_source {
 public:
-    key_source(std::string schema, std::string queue, unsigned search, std::chrono::milliseconds poll_every);
+    key_source(std::string queue, unsigned search, std::chrono::milliseconds poll_every);
 
     /// Waits until there are keys, and returns at most `most` keys. Searches with the connection `with`.
     /// Returns nothing after stop(). Throws error.
@@ -37,7 +37,7 @@ private:
     [[nodiscard]] std::vector<std::string> search(connection& with);
     void clean(connection& with);
 
-    const std::string schema_, queue_;
+    const std::string queue_;
     const unsigned search_; // keys of one search
     const std::chrono::milliseconds poll_every_;
 

@@ -41,6 +41,10 @@ std::string new_id() {
     return id;
 }
 
+void cancel(std::optional<promise<position>>& told) {
+    if (told) told->set_exception(std::make_exception_ptr(operation_canceled("postgres::poster::submit")));
+}
+
 struct waiting_record {
     outgoing record;
     std::size_t bytes = 0;
@@ -64,22 +68,22 @@ public:
         thread_.join();
     }
 
-    bool add(outgoing record, std::optional<promise<position>> told) {
+    /// Takes the promise only if it returns true.
+    bool add(outgoing record, std::optional<promise<position>>& told) {
         const std::size_t bytes = record.key.size() + (record.value ? record.value->size() : 0)
                                   + detail::packed(record.with).size() + 100;
         std::unique_lock lock(mutex_);
-        while (!closed_ && bytes <= chosen_.capacity_bytes
-               && (count_ >= chosen_.capacity || bytes_ + bytes > chosen_.capacity_bytes)) {
-            if (chosen_.policy == when_full::reject) {
-                ++metrics_.rejected;
-                return false;
-            }
+        const auto has_room = [&] {
+            return count_ < chosen_.capacity && bytes_ + bytes <= chosen_.capacity_bytes;
+        };
+        while (!closed_ && !has_room() && chosen_.policy == when_full::block
+               && bytes <= chosen_.capacity_bytes) {
             room_.reset();
             lock.unlock();
             room_.wait();
             lock.lock();
         }
-        if (closed_ || bytes > chosen_.capacity_bytes) {
+        if (closed_ || !has_room()) {
             ++metrics_.rejected;
             return false;
         }
@@ -156,12 +160,9 @@ private:
             given_up_ += left.size();
             leave(0, 0);
         }
-        for (waiting_record& one : left)
-            if (one.told)
-                one.told->set_exception(
-                    std::make_exception_ptr(operation_canceled("postgres::poster::submit")));
+        for (waiting_record& one : left) cancel(one.told);
         try {
-            if (server_) server_->execute("delete from " + where_.schema + ".poster where id = $1", {id_});
+            if (server_) server_->execute("delete from @poster where id = $1", {id_});
         } catch (const std::exception&) { // a row that stays does no harm
         }
     }
@@ -183,12 +184,10 @@ private:
                 leave(batch.size(), bytes);
             }
             for (std::size_t i = 0; i != batch.size(); ++i) {
-                if (!batch[i].told) continue;
-                if (ids)
+                if (!ids)
+                    cancel(batch[i].told);
+                else if (batch[i].told)
                     batch[i].told->set_value(position{chosen_.queue, 0, (*ids)[i]});
-                else
-                    batch[i].told->set_exception(
-                        std::make_exception_ptr(operation_canceled("postgres::poster::submit")));
             }
         } catch (...) {
             {
@@ -212,7 +211,7 @@ private:
     std::optional<std::vector<std::int64_t>> write(const std::vector<outgoing>& sent) {
         const std::int64_t number = committed_ + static_cast<std::int64_t>(sent.size());
         std::optional<std::vector<std::int64_t>> ids;
-        std::chrono::milliseconds delay = where_.reconnect_delay;
+        std::chrono::milliseconds delay(0);
         while (true) {
             try {
                 if (!server_) {
@@ -226,10 +225,10 @@ private:
                 ids.reset();
                 server_->execute("begin");
                 auto inserted = detail::insert_records(server_->get(), where_.schema, sent);
-                server_->execute("insert into " + where_.schema
-                                     + ".poster (id, posted) values ($1, $2) on conflict (id) do update set "
-                                       "posted = excluded.posted, seen = now()",
-                                 {id_, std::to_string(number)});
+                server_->execute(
+                    "insert into @poster (id, posted) values ($1, $2) on conflict (id) do update set "
+                    "posted = excluded.posted, seen = now()",
+                    {id_, std::to_string(number)});
                 ids = std::move(inserted);
                 server_->execute("commit");
                 break;
@@ -243,8 +242,8 @@ private:
                     throw;
                 }
             }
+            delay = detail::next_delay(delay);
             if (stop_.wait_for(delay)) return {};
-            delay = std::min(2 * delay, 16 * where_.reconnect_delay);
         }
         committed_ = number;
         return ids;
@@ -259,15 +258,12 @@ private:
             "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = $1 and "
             "pid <> pg_backend_pid() and usename = current_user",
             {name});
-        fresh->execute("insert into " + where_.schema
-                           + ".poster (id, posted) values ($1, 0) on conflict do nothing",
-                       {id_});
+        fresh->execute("insert into @poster (id, posted) values ($1, 0) on conflict do nothing", {id_});
         server_ = std::move(fresh);
     }
     /// Waits for the end of an earlier transaction of this poster, and returns whether it was committed.
     bool has_committed(std::int64_t number) {
-        const auto found = server_->execute(
-            "select posted from " + where_.schema + ".poster where id = $1 for update", {id_});
+        const auto found = server_->execute("select posted from @poster where id = $1 for update", {id_});
         return found.count() == 1 && found.number(0, 0) >= number;
     }
     void count(std::uint64_t poster_metrics::* what) {
@@ -297,19 +293,17 @@ poster::poster(const settings& where, const poster_options& chosen) : core_(new 
 poster::~poster() = default;
 
 bool poster::post(std::string_view key, std::optional<std::string_view> value, const headers& with) {
-    return core_->add({core_->chosen().queue, std::string(key), std::optional<std::string>(value), with}, {});
+    std::optional<promise<position>> nobody;
+    return core_->add({core_->chosen().queue, std::string(key), std::optional<std::string>(value), with},
+                      nobody);
 }
 
 future<position> poster::submit(std::string_view key, std::optional<std::string_view> value,
                                 const headers& with) {
-    promise<position> told;
-    future<position> result = told.get_future();
-    promise<position> refused; // replaces the result if the record is refused
-    if (!core_->add({core_->chosen().queue, std::string(key), std::optional<std::string>(value), with},
-                    std::move(told))) {
-        result = refused.get_future();
-        refused.set_exception(std::make_exception_ptr(operation_canceled("postgres::poster::submit")));
-    }
+    std::optional<promise<position>> told(std::in_place);
+    future<position> result = told->get_future();
+    if (!core_->add({core_->chosen().queue, std::string(key), std::optional<std::string>(value), with}, told))
+        cancel(told);
     return result;
 }
 

@@ -9,37 +9,20 @@ namespace ekiden::inline EKIDEN_ABI::postgres {
 
 namespace {
 
-constexpr int newest_format = 1;
+constexpr int newest_format = 1; // also in the statements below
 
-std::string tables(const std::string& schema) {
-    const std::string s = schema + '.';
-    // Dead rows slow the search for keys, so they are removed early.
-    const std::string vacuum =
-        " with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500)";
-    return "create table " + s
-           + "format (version int not null);"
-             "insert into "
-           + s + "format values (" + std::to_string(newest_format)
-           + ");"
-             "create table "
-           + s
-           + "record (queue text not null, key bytea not null, id bigint generated always as identity,"
-             " value bytea, headers bytea, posted timestamptz not null default now(), primary key (queue, "
-             "key, id))"
-           + vacuum
-           + ";"
-             "create table "
-           + s
-           + "lane (queue text not null, key bytea not null, failed bigint, attempts int not null default 0,"
-             " ready timestamptz not null default '-infinity', parked boolean not null default false, reason "
-             "text,"
-             " primary key (queue, key)) "
-           + vacuum
-           + ";"
-             "create table "
-           + s
-           + "poster (id text primary key, posted bigint not null, seen timestamptz not null default now());";
-}
+// Dead rows slow the search for keys, so they are removed early.
+constexpr const char* tables = R"(
+create table @format (version int not null);
+insert into @format values (1);
+create table @record (queue text not null, key bytea not null, id bigint generated always as identity,
+    value bytea, headers bytea, posted timestamptz not null default now(), primary key (queue, key, id))
+    with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
+create table @lane (queue text not null, key bytea not null, failed bigint, attempts int not null default 0,
+    ready timestamptz not null default '-infinity', parked boolean not null default false, reason text,
+    primary key (queue, key)) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
+create table @poster (id text primary key, posted bigint not null, seen timestamptz not null default now());
+)";
 
 } // namespace
 
@@ -51,7 +34,7 @@ void create_tables(const settings& where) {
                    {where.schema}); // one process at a time
     server.execute("create schema if not exists " + where.schema);
     if (server.execute("select to_regclass($1) is not null", {where.schema + ".format"}).flag(0, 0)) {
-        const auto found = server.execute("select max(version) from " + where.schema + ".format");
+        const auto found = server.execute("select max(version) from @format");
         if (found.is_null(0, 0) || found.number(0, 0) > newest_format)
             throw error("ekiden: postgres: the tables of the schema \"" + where.schema + "\" have the format "
                             + std::string(found.text(0, 0))
@@ -59,7 +42,7 @@ void create_tables(const settings& where) {
                             + std::to_string(newest_format),
                         "0A000");
     } else {
-        server.execute(tables(where.schema));
+        server.execute(tables);
     }
     server.execute("commit");
 }

@@ -33,16 +33,15 @@ records::worker_metrics worker::core::metrics() const {
     const std::lock_guard lock(asking_);
     try {
         if (asks_ == nullptr) asks_ = std::make_unique<detail::connection>(where_, "ekiden metrics");
-        const auto found =
-            asks_->execute("select id, key, count(*) over (), (extract(epoch from clock_timestamp() - "
-                           "posted) * 1000)::bigint from (select "
-                           "id, key, posted from "
-                               + table("record") + " where queue = $1 limit 100000) r order by id limit 1",
-                           {chosen_.queue});
-        const auto lanes = asks_->execute(
-            "select count(*) filter (where failed is not null), count(*) filter (where parked) from "
-                + table("lane") + " where queue = $1",
+        const auto found = asks_->execute(
+            "select id, key, count(*) over (), (extract(epoch from clock_timestamp() - posted) * 1000)"
+            "::bigint from (select id, key, posted from @record where queue = $1 limit 100000) r "
+            "order by id limit 1",
             {chosen_.queue});
+        const auto lanes =
+            asks_->execute("select count(*) filter (where failed is not null), count(*) filter "
+                           "(where parked) from @lane where queue = $1",
+                           {chosen_.queue});
         records::partition_metrics queue;
         queue.topic = chosen_.queue;
         queue.running = running_.load(sys::relaxed);

@@ -54,25 +54,21 @@ std::string text_of(const std::exception_ptr& thrown) {
     }
 }
 
-/// Counts a function while it runs. Relaxed is enough, because the number is only shown.
-class running_function {
-public:
-    explicit running_function(sys::atomic<std::size_t>& count) noexcept : count_(count) {
-        count_.fetch_add(1, sys::relaxed);
-    }
-    ~running_function() { count_.fetch_sub(1, sys::relaxed); }
-    running_function(const running_function&) = delete;
-    running_function& operator=(const running_function&) = delete;
-
-private:
-    sys::atomic<std::size_t>& count_;
-};
+/// Throws if a function has left its transaction in a state that cannot be committed.
+void check_transaction(PGconn* server) {
+    if (PQpipelineStatus(server) != PQ_PIPELINE_OFF)
+        throw std::runtime_error("the function has not ended its pipeline");
+    if (PQtransactionStatus(server) == PQTRANS_INERROR)
+        throw std::runtime_error(std::string("a statement has failed: ") + PQerrorMessage(server));
+    if (PQtransactionStatus(server) != PQTRANS_INTRANS)
+        throw std::runtime_error("the function has ended the transaction");
+}
 
 } // namespace
 
 worker::core::core(const settings& where, const worker_options& chosen, handler f)
     : where_(where), chosen_(chosen), f_(std::move(f)),
-      keys_(where.schema, chosen.queue, std::clamp(chosen.connections * 8, 32U, 512U), chosen.poll_every) {
+      keys_(chosen.queue, std::clamp(chosen.connections * 8, 32U, 512U), chosen.poll_every) {
     detail::check(where);
     check(chosen);
 }
@@ -166,7 +162,7 @@ void worker::core::recover(session& mine, const error& failure) {
     const bool is_lost = mine.server == nullptr || PQstatus(mine.server->get()) != CONNECTION_OK;
     if (!is_lost && !failure.is_transient()) return end_by(std::current_exception());
     mine.server.reset(); // This also ends the transaction.
-    mine.delay = std::clamp(2 * mine.delay, where_.reconnect_delay, 16 * where_.reconnect_delay);
+    mine.delay = detail::next_delay(mine.delay);
     (void)stopping_.wait_for(mine.delay);
 }
 
@@ -214,13 +210,13 @@ std::vector<std::string> worker::core::transact(session& mine, const std::vector
     else
         call(mine, now);
 
-    if (now.has_failed || given_up_.stop_requested()) {
+    if (now.reason || given_up_.stop_requested()) {
         undo(mine);
         count(&records::worker_metrics::aborts);
-        if (now.has_failed) {
+        if (now.reason) {
             const record& failed = now.read[now.done];
             const bool is_first = now.done == 0 || now.read[now.done - 1].key != failed.key;
-            note_failure(mine, failed, is_first && !now.is_conflict, now.reason);
+            note_failure(mine, failed, is_first && !now.is_conflict, *now.reason);
         }
         return keys;
     }
@@ -253,11 +249,10 @@ void worker::core::undo(session& mine) {
 std::vector<worker::core::lane> worker::core::lock(session& mine, const std::vector<std::string>& keys) {
     detail::array wanted;
     for (const std::string& key : keys) wanted.add_bytes(key);
-    const detail::rows found =
-        mine.server->execute("select key, failed, attempts, parked from " + table("lane")
-                                 + " where queue = $1 and key = any($2::bytea[]) and ready <= "
-                                   "clock_timestamp() for update skip locked",
-                             {chosen_.queue, wanted.text()});
+    const detail::rows found = mine.server->execute(
+        "select key, failed, attempts, parked from @lane where queue = $1 and key = any($2::bytea[]) and "
+        "ready <= clock_timestamp() for update skip locked",
+        {chosen_.queue, wanted.text()});
     std::vector<lane> lanes;
     for (int row = 0; row != found.count(); ++row) {
         lane& one = lanes.emplace_back();
@@ -276,10 +271,9 @@ std::vector<worker::core::record> worker::core::read(session& mine, const std::v
     for (const lane& one : lanes) wanted.add_bytes(one.key);
     const detail::rows found = mine.server->execute(
         "select r.ctid, r.key, r.id, r.value, r.headers from unnest($2::bytea[]) k, lateral (select ctid, "
-        "key, id, value, "
-        "headers from "
-            + table("record")
-            + " where queue = $1 and key = k order by queue, key, id limit $3) r order by r.key, r.id",
+        "key, "
+        "id, value, headers from @record where queue = $1 and key = k order by queue, key, id limit $3) r "
+        "order by r.key, r.id",
         {chosen_.queue, wanted.text(), std::to_string(each)});
     std::vector<record> read;
     for (int row = 0; row != found.count(); ++row) {
@@ -303,7 +297,8 @@ void worker::core::call(session& mine, outcome& now) {
             std::find_if(now.lanes.begin(), now.lanes.end(), [&](const lane& l) { return l.key == one.key; });
         const records::position id{chosen_.queue, 0, one.id};
         reply answer(server);
-        const running_function counted(running_);
+        std::exception_ptr thrown;
+        running_.fetch_add(1, sys::relaxed); // relaxed is enough, because the number is only shown
         try {
             f_({.id = id,
                 .key = one.key,
@@ -313,33 +308,26 @@ void worker::core::call(session& mine, outcome& now) {
                 .attempt = of->failed == one.id ? of->attempts + 1 : 1,
                 .given_up = given_up_.get_token()},
                answer);
-            if (PQstatus(server) != CONNECTION_OK)
-                throw error("ekiden: postgres: the connection is lost", "");
-            if (PQpipelineStatus(server) != PQ_PIPELINE_OFF)
-                throw std::runtime_error("the function has not ended its pipeline");
-            if (PQtransactionStatus(server) != PQTRANS_INTRANS)
-                throw std::runtime_error(PQtransactionStatus(server) == PQTRANS_INERROR
-                                             ? std::string("a statement has failed: ")
-                                                   + PQerrorMessage(server)
-                                             : "the function has ended the transaction");
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+        running_.fetch_sub(1, sys::relaxed);
+        if (PQstatus(server) != CONNECTION_OK) throw error("ekiden: postgres: the connection is lost", "");
+        try {
+            if (thrown != nullptr) std::rethrow_exception(thrown);
+            check_transaction(server);
             for (records::outgoing& sent : answer.take()) {
                 detail::check_queue("postgres", "the queue of a record", sent.topic);
                 now.sent.push_back(std::move(sent));
             }
         } catch (const error& failure) {
-            if (PQstatus(server) != CONNECTION_OK) throw;
-            now.has_failed = true;
+            now.reason = failure.what();
             now.is_conflict =
                 failure.sqlstate().starts_with("40"); // a deadlock is not the fault of the record
-            now.reason = failure.what();
-            return;
         } catch (...) {
-            if (PQstatus(server) != CONNECTION_OK)
-                throw error("ekiden: postgres: the connection is lost", "");
-            now.has_failed = true;
             now.reason = text_of(std::current_exception());
-            return;
         }
+        if (now.reason) return;
         ++now.done;
     }
 }
@@ -353,8 +341,7 @@ bool worker::core::finish(session& mine, outcome& now) {
         if (!now.sent.empty()) (void)detail::insert_records(mine.server->get(), where_.schema, now.sent);
         if (now.done != 0 && first.failed && !first.is_parked && now.read[0].id >= *first.failed)
             mine.server->execute(
-                "update " + table("lane")
-                    + " set failed = null, attempts = 0, reason = null where queue = $1 and key = $2",
+                "update @lane set failed = null, attempts = 0, reason = null where queue = $1 and key = $2",
                 {chosen_.queue, detail::bytea(first.key)});
         mine.server->execute("commit");
     } catch (const error& failure) {
@@ -389,9 +376,9 @@ void worker::core::remove(session& mine, const outcome& now) {
         ids.add(now.read[i].id);
     }
     // The place of a row finds it without a plan that depends on statistics.
-    const auto deleted = mine.server->execute("delete from " + table("record")
-                                                  + " where ctid = any($1::tid[]) and id = any($2::bigint[])",
-                                              {places.text(), ids.text()});
+    const auto deleted =
+        mine.server->execute("delete from @record where ctid = any($1::tid[]) and id = any($2::bigint[])",
+                             {places.text(), ids.text()});
     if (deleted.changed() != static_cast<std::int64_t>(now.done))
         throw error("ekiden: postgres: a record has disappeared while its function ran", "40001");
 }
@@ -432,18 +419,13 @@ void worker::core::note_failure(session& mine, const record& of, bool counts, co
     if (counts) count(&records::worker_metrics::retries);
     if (counts && attempts >= retry.attempts && retry.then != records::on_failure::stop)
         return bury(mine, of, attempts, reason);
-    auto delay = std::chrono::milliseconds(0);
-    if (counts) {
-        delay = retry.delay;
-        for (unsigned i = 1; i < attempts && delay < retry.longest_delay && delay.count() != 0; ++i)
-            delay *= 2;
-        delay = std::min(delay, retry.longest_delay);
-    }
+    std::chrono::milliseconds delay(0);
+    if (counts) // At most 24 h are shifted, so there is no overflow.
+        delay = std::min(retry.delay * (std::int64_t{1} << std::min(attempts - 1, 30U)), retry.longest_delay);
     // Bytes that are no UTF-8 would be refused.
     mine.server->execute(
-        "update " + table("lane")
-            + " set failed = $3, attempts = $4, ready = clock_timestamp() + $5::bigint * interval '1 ms', "
-              "reason = encode($6, 'escape') where queue = $1 and key = $2",
+        "update @lane set failed = $3, attempts = $4, ready = clock_timestamp() + "
+        "$5::bigint * interval '1 ms', reason = encode($6, 'escape') where queue = $1 and key = $2",
         {chosen_.queue, detail::bytea(of.key), std::to_string(of.id), std::to_string(attempts),
          std::to_string(delay.count()), detail::bytea(reason)});
     mine.server->execute("commit");
@@ -451,17 +433,15 @@ void worker::core::note_failure(session& mine, const record& of, bool counts, co
 
 /// Moves the record to the dead letters, and commits.
 void worker::core::bury(session& mine, const record& of, unsigned attempts, const std::string& reason) {
-    const auto gone =
-        mine.server->execute("delete from " + table("record") + " where queue = $1 and key = $2 and id = $3",
-                             {chosen_.queue, detail::bytea(of.key), std::to_string(of.id)});
+    const auto gone = mine.server->execute("delete from @record where queue = $1 and key = $2 and id = $3",
+                                           {chosen_.queue, detail::bytea(of.key), std::to_string(of.id)});
     if (gone.changed() != 1) {
         mine.server->execute("rollback");
         return;
     }
     (void)detail::insert_records(mine.server->get(), where_.schema, {dead_letter(of, attempts, reason)});
-    mine.server->execute("update " + table("lane")
-                             + " set failed = null, attempts = 0, ready = '-infinity', parked = $3, "
-                               "reason = encode($4, 'escape') where queue = $1 and key = $2",
+    mine.server->execute("update @lane set failed = null, attempts = 0, ready = '-infinity', parked = $3, "
+                         "reason = encode($4, 'escape') where queue = $1 and key = $2",
                          {chosen_.queue, detail::bytea(of.key),
                           chosen_.retry.then == records::on_failure::park_key ? "true" : "false",
                           detail::bytea(reason)});

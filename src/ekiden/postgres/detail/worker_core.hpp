@@ -57,8 +57,8 @@ private:
         std::vector<lane> lanes;
         std::size_t done = 0; // The first `done` records have run.
         std::vector<records::outgoing> sent;
-        std::string reason; // why the record behind them has failed
-        bool has_failed = false, is_conflict = false, has_more = false;
+        std::optional<std::string> reason; // why the record behind them has failed
+        bool is_conflict = false;          // another transaction is the reason
     };
 
     void serve();
@@ -79,7 +79,6 @@ private:
                                                 const std::string& reason) const;
     void end_by(std::exception_ptr failure);
     void count(std::uint64_t records::worker_metrics::* what, std::uint64_t by = 1);
-    [[nodiscard]] std::string table(const char* name) const { return where_.schema + '.' + name; }
 
     const settings where_;
     const worker_options chosen_;
