@@ -31,6 +31,8 @@ constexpr fixed_setting fixed[] = {
     {"partitioner", "murmur2_random"},
 };
 
+constexpr std::size_t most_added = 4'096; // bytes that a dead letter has more than its record
+
 outcome outcome_of(error_kind kind) noexcept {
     switch (kind) {
     case error_kind::retriable:
@@ -71,6 +73,10 @@ void committer::make_producer() {
     } else {
         made.set("message.timeout.ms", std::to_string(limit_.count()));
     }
+    // A record of the largest size can become a dead letter, too. The default limit of brokers has room for
+    // that.
+    made.set("message.max.bytes",
+             std::to_string(std::min<std::size_t>(made.most_bytes() + most_added, 1'000'000'000)));
     rd_kafka_conf_set_opaque(made.get(), static_cast<client_base*>(this));
     rd_kafka_conf_set_error_cb(made.get(), [](rd_kafka_t*, int, const char*, void* self) {
         ++static_cast<committer*>(static_cast<client_base*>(self))->broken_;

@@ -10,6 +10,7 @@ namespace ekiden::inline EKIDEN_ABI::kafka::detail {
 namespace {
 
 constexpr std::chrono::milliseconds show_every{100};
+constexpr std::size_t most_error = 1'000; // bytes of a text in a header, see most_added in committer.cpp
 
 } // namespace
 
@@ -39,7 +40,8 @@ bool worker_core::is_commit_urgent() const {
         const partition_ledger& ledger = *entry.second;
         if (ledger.state() == ledger_state::revoking)
             return ledger.has_news() && (!ledger.has_running() || !ledger.accepts_results());
-        return ledger.uncommitted() * 2 >= options_.limits.held;
+        return ledger.uncommitted() * 2 >= options_.limits.held
+               || (ledger.uncommitted() != 0 && ledger.held_bytes() >= options_.limits.held_bytes);
     });
 }
 
@@ -220,7 +222,7 @@ void worker_core::make_dead_letter(held_record& r) const {
     with.push_back({"ekiden-offset", std::to_string(r.id.offset)});
     with.push_back({"ekiden-timestamp", std::to_string(r.timestamp)});
     with.push_back({"ekiden-attempts", std::to_string(r.attempt)});
-    with.push_back({"ekiden-error", r.error});
+    with.push_back({"ekiden-error", r.error.substr(0, most_error)});
     r.outputs.clear();
     r.outputs.push_back({options_.retry.dead_letters, std::string(r.key),
                          r.has_value ? std::optional<std::string>(r.value) : std::nullopt, std::move(with)});
