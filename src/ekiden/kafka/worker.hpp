@@ -73,6 +73,10 @@ struct worker_options {
 /// inner executor, in the lane of its key. A coroutine keeps its lane until it has ended. If the function
 /// throws, it is retried, see retry_options. `f` may be called by several threads at the same time.
 ///
+/// If the brokers refuse the records of a reply, for example because their topic does not exist, the commit
+/// fails. After retry_options::attempts failures, a dead letter takes the place of the reply. With
+/// on_failure::stop, no record of this worker is committed until the topic exists.
+///
 /// A record is done when its function has ended. The worker commits the offset below which all records are
 /// done. The metadata of the commit says which later records are done, so a restart repeats little. The
 /// number of records in memory is bounded, see worker_options.

@@ -66,7 +66,43 @@ bool is_idle(const kafka::worker_metrics& now, std::size_t partitions) {
            && std::ranges::all_of(now.partitions, [](const auto& p) { return p.lag == 0 && p.held == 0; });
 }
 
+/// One function in ten sends its output to a topic that the brokers do not have.
+void send_to_no_topic(kafka::delivery mode) {
+    mock_cluster brokers;
+    for (const char* topic : {"in", "out", "dead", "none"}) brokers.create(topic, 1);
+    rd_kafka_mock_topic_set_error(brokers.get(), "none", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    {
+        raw_producer to(brokers);
+        for (int i = 0; i < 20; ++i) {
+            const std::string text = std::to_string(i);
+            to.add(0, &text, &text);
+        }
+    }
+    kafka::worker_options chosen = odd_worker(mode);
+    chosen.retry.attempts = 2;
+    chosen.retry.then = ekiden::records::on_failure::dead_letter;
+    chosen.retry.dead_letters = "dead";
+    ekiden::thread_pool pool(2);
+    running_worker worker(brokers.where(), pool, chosen, [&](const kafka::request& r, kafka::reply& out) {
+        out.post(r.id.offset % 10 == 3 ? "none" : "out", std::string(r.key), std::string(r.value));
+    });
+    CHECK(eventually([&] { return is_idle(worker.metrics(), 1) && worker.metrics().dead_letters == 2; }));
+    CHECK(worker->close(10s));
+    const auto dead = brokers.read("dead", 1);
+    REQUIRE(dead.size() == 2);
+    CHECK(dead[0].value == "3");
+    CHECK(ekiden::records::find(dead[0].with, "ekiden-error")->find("none") != std::string::npos);
+}
+
 } // namespace
+
+TEST_CASE("kafka::worker, at least once: a record whose output has no topic becomes a dead letter") {
+    send_to_no_topic(kafka::delivery::at_least_once);
+}
+
+TEST_CASE("kafka::worker, exactly once: a record whose output has no topic becomes a dead letter") {
+    send_to_no_topic(kafka::delivery::exactly_once);
+}
 
 TEST_CASE(
     "kafka::worker: empty keys, no keys, empty values, tombstones and large records arrive as they are") {

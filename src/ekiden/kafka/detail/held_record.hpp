@@ -64,7 +64,8 @@ public:
     record_end end = record_end::done;
     records::headers with;
     void* payload = nullptr;
-    unsigned attempt = 0; ///< number of calls of the function so far
+    unsigned attempt = 0;  ///< number of calls of the function so far
+    unsigned refusals = 0; ///< number of commits that have failed because the brokers have refused an output
     partition_ledger* ledger = nullptr;
     std::vector<records::outgoing> outputs; ///< stay here until a commit that has them has succeeded
     std::string error;                      ///< of the last attempt

@@ -102,7 +102,7 @@ held_record& partition_ledger::hold(fetched_record& from, sys::clock::time_point
     r->with = std::move(from.with);
     r->further_bytes = bytes_of(r->with);
     r->payload = from.payload;
-    r->attempt = 0;
+    r->attempt = r->refusals = 0;
     r->arrived = now;
     r->is_carried = false;
     r->phase.store(record_phase::idle, sys::relaxed);

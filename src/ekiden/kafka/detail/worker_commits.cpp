@@ -109,6 +109,22 @@ void worker_core::give_back(const commit_batch& batch, bool outputs_sent) {
     }
 }
 
+/// The brokers have refused the outputs for a topic. This counts as a failure of the functions that have sent
+/// them. In the end, a dead letter takes the place of the outputs, because otherwise no commit would succeed.
+void worker_core::refuse(const commit_batch& batch, const std::string& topic) {
+    if (topic.empty() || options_.retry.then == records::on_failure::stop) return;
+    for (const commit_part& part : batch.parts) {
+        for (held_record* const r : part.carried) {
+            const bool is_refused = std::any_of(r->outputs.begin(), r->outputs.end(),
+                                                [&](const auto& one) { return one.topic == topic; });
+            if (!is_refused || r->is_dead_letter || ++r->refusals < options_.retry.attempts) continue;
+            r->error = "the brokers refuse records for the topic " + topic;
+            make_dead_letter(*r);
+            ++counters_.dead_letters;
+        }
+    }
+}
+
 void worker_core::apply(batch_fate fate) {
     if (fate == batch_fate::committed) {
         const std::unique_ptr<commit_batch> ended = cycle_.finish();
@@ -120,6 +136,7 @@ void worker_core::apply(batch_fate fate) {
         const bool outputs_sent = cycle_.has_sent_outputs() && !options_.is_transactional;
         const std::unique_ptr<commit_batch> ended = cycle_.finish();
         not_before_ = now_ + options_.call_back_off;
+        refuse(*ended, cycle_.refused_topic());
         give_back(*ended, outputs_sent);
     }
     end_revocations();
