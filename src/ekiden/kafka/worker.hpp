@@ -45,8 +45,10 @@ struct worker_options {
     /// The number of offsets from the oldest record that is not done to the newest record that may begin, for
     /// each partition. 1 to 24,000.
     std::size_t window = 20'000;
-    std::size_t held = 10'000;          ///< the maximum number of records in memory for each partition
-    std::size_t held_bytes = 16U << 20; ///< the maximum number of bytes of these records
+    std::size_t held = 10'000; ///< the maximum number of records in memory for each partition
+    /// The maximum number of bytes of these records, with their headers, and of the outputs that wait for a
+    /// commit. With more bytes, the partition pauses: records that have begun still add their outputs.
+    std::size_t held_bytes = 16U << 20;
     std::chrono::milliseconds commit_every{100}; ///< the time between commits while records complete
     /// The time for which a revoked partition waits for its running functions. The other workers of the group
     /// wait meanwhile.
@@ -70,6 +72,10 @@ struct worker_options {
 /// The function is `f(const request&, reply&)`, and returns void or coroutine<>. The function runs on the
 /// inner executor, in the lane of its key. A coroutine keeps its lane until it has ended. If the function
 /// throws, it is retried, see retry_options. `f` may be called by several threads at the same time.
+///
+/// If the brokers refuse the records of a reply, for example because their topic does not exist, the commit
+/// fails. After retry_options::attempts failures, a dead letter takes the place of the reply. With
+/// on_failure::stop, no record of this worker is committed until the topic exists.
 ///
 /// A record is done when its function has ended. The worker commits the offset below which all records are
 /// done. The metadata of the commit says which later records are done, so a restart repeats little. The
@@ -98,7 +104,7 @@ public:
     /// further function, waits for the running functions up to worker_options::revoke_limit, commits, and
     /// leaves the group. The calling thread receives the records meanwhile. Throws kafka::error if the worker
     /// cannot continue: `fenced` if another worker has the same name, otherwise `fatal`. Throws
-    /// std::logic_error if run() was called before.
+    /// std::logic_error if run() was called before. After close(), run() returns at once.
     void run(std::stop_token stop = {}) { detail::run(*driver_, std::move(stop)); }
     /// Begins no further function, waits for the running functions until the limit, commits, and leaves the
     /// group. Then run() returns. Returns true if no function runs any more, all results are committed, and

@@ -364,3 +364,59 @@ TEST_CASE("without transactions, outputs that all brokers have are not sent agai
     CHECK(one.batch().parts.at(0).offset == 1);
     CHECK(one.batch().parts.at(0).carried.empty());
 }
+
+TEST_CASE("headers, and outputs that wait for a commit, count as memory, and are committed early") {
+    core::core_options chosen = plain();
+    chosen.limits.held_bytes = 1'000;
+    chosen.commit_every = 60s;
+    one_partition one(chosen);
+    std::vector<core::fetched_record> batch(1);
+    batch[0].offset = 0;
+    batch[0].with = {{"name", std::string(300, 'x')}};
+    one.worker.arrived(0, batch);
+    CHECK(one.worker.room(0) > 0);
+    one.finish(one.begin(), std::string(500, 'x').c_str());
+    one.tick();
+    CHECK(one.worker.metrics().partitions.at(0).held_bytes > 800);
+    CHECK(one.link.batches.empty()); // The next commit is due after a minute.
+    one.arrive(1, 1);
+    one.finish(one.begin(), std::string(500, 'x').c_str());
+    one.tick();
+    CHECK(one.worker.room(0) == 0);
+    REQUIRE(one.link.batches.size() == 1);
+    one.worker.commit_ended(one.batch().number, {});
+    one.tick();
+    CHECK(one.worker.room(0) > 0);
+    CHECK(one.worker.metrics().partitions.at(0).held_bytes == 0);
+}
+
+TEST_CASE("the text of an error is cut, so that a dead letter has room for it") {
+    core::core_options chosen = plain();
+    chosen.retry.attempts = 1;
+    chosen.retry.then = ekiden::records::on_failure::dead_letter;
+    chosen.retry.dead_letters = "dead";
+    one_partition one(chosen);
+    one.arrive(0, 0);
+    one.worker.ended(one.begin(), std::string(2'000'000, 'e'));
+    one.tick();
+    const auto& outputs = one.batch().parts.at(0).carried.at(0)->outputs;
+    CHECK(ekiden::records::find(outputs.at(0).with, "ekiden-error")->size() == 1'000);
+    one.worker.commit_ended(one.batch().number, {});
+}
+
+TEST_CASE("after a million failures without a delay, the next one takes no longer than the first") {
+    core::core_options chosen = plain();
+    chosen.retry.delay = 0ms;
+    one_partition one(chosen);
+    one.arrive(0, 0);
+    one.worker.ended(one.begin(), "no");
+    one.tick(1ms);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i != 1000; ++i) {
+        core::held_record& r = one.begin();
+        r.attempt = 1'000'000;
+        one.worker.ended(r, "no");
+        one.tick(1ms);
+    }
+    CHECK(std::chrono::steady_clock::now() - begin < 500ms);
+}

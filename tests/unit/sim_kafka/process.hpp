@@ -152,7 +152,6 @@ private:
     std::int64_t epoch_ = -1; // of the producer
     std::int64_t sequence_ = 0;
     step step_;
-    std::uint64_t last_call_ = 0;
 
     std::map<std::pair<std::int32_t, std::string>, lane_state> lanes_;
     std::map<std::pair<std::int32_t, std::string>, bool> running_;

@@ -39,6 +39,9 @@ struct call_result {
     /// offsets are committed again.
     bool outputs_sent = false;
     std::string error; ///< for messages
+    /// For commits that did not succeed: the brokers refuse outputs to this topic, for example because the
+    /// topic does not exist. Empty if the reason is another one.
+    std::string refused_topic = {};
 };
 
 /// The part of a commit that belongs to one partition.

@@ -99,6 +99,14 @@ void configuration::set(const char* name, const std::string& value) {
         sys::refuse_argument(whose, name, '"' + value + '"', reason);
 }
 
+std::size_t configuration::most_bytes() const {
+    char text[32];
+    std::size_t size = sizeof text;
+    const bool is_known =
+        rd_kafka_conf_get(conf_.get(), "message.max.bytes", text, &size) == RD_KAFKA_CONF_OK;
+    return is_known ? std::stoul(text) : 1'000'000;
+}
+
 client_handle configuration::make(rd_kafka_type_t type) {
     char reason[512];
     rd_kafka_t* const made = rd_kafka_new(type, conf_.get(), reason, sizeof reason);

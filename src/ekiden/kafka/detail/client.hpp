@@ -47,6 +47,8 @@ public:
 
     /// Sets a value that the library chooses.
     void set(const char* name, const std::string& value);
+    /// Returns the setting "message.max.bytes".
+    [[nodiscard]] std::size_t most_bytes() const;
     /// Returns the configuration, for functions of librdkafka.
     [[nodiscard]] rd_kafka_conf_t* get() const noexcept { return conf_.get(); }
     /// Makes a client. Its callbacks get `opaque`. Throws std::invalid_argument if the settings contradict

@@ -83,6 +83,7 @@ batch_fate commit_cycle::commit_ended(std::uint64_t batch, const call_result& re
     if (!is_current(batch, state::committing)) return batch_fate::pending;
     wants_producer_ = wants_producer_ || result.wants_new_producer;
     outputs_sent_ = result.outputs_sent;
+    refused_topic_ = result.refused_topic;
     switch (result.what) {
     case outcome::succeeded:
         state_ = state::ready;

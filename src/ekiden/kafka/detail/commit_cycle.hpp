@@ -66,6 +66,8 @@ public:
 
     /// Whether all brokers have the outputs of a batch that was returned.
     [[nodiscard]] bool has_sent_outputs() const noexcept { return outputs_sent_; }
+    /// The topic whose outputs were refused, if this is why a batch was returned.
+    [[nodiscard]] const std::string& refused_topic() const noexcept { return refused_topic_; }
     [[nodiscard]] std::uint64_t aborts() const noexcept { return aborts_; }
     [[nodiscard]] std::uint64_t fenced() const noexcept { return fenced_; }
     [[nodiscard]] std::uint64_t producers() const noexcept { return producers_; }
@@ -88,6 +90,7 @@ private:
     sys::clock::time_point repeat_at_ = sys::clock::time_point::max();
     bool wants_producer_ = false; // before the next commit
     bool outputs_sent_ = false;
+    std::string refused_topic_;
     std::optional<std::string> failure_;
     std::uint64_t aborts_ = 0;
     std::uint64_t fenced_ = 0;

@@ -31,6 +31,9 @@ constexpr fixed_setting fixed[] = {
     {"partitioner", "murmur2_random"},
 };
 
+constexpr int most_metadata_ms = 2'000;
+constexpr std::size_t most_added = 4'096; // bytes that a dead letter has more than its record
+
 outcome outcome_of(error_kind kind) noexcept {
     switch (kind) {
     case error_kind::retriable:
@@ -71,13 +74,19 @@ void committer::make_producer() {
     } else {
         made.set("message.timeout.ms", std::to_string(limit_.count()));
     }
+    // A record of the largest size can become a dead letter, too. The default limit of brokers has room for
+    // that.
+    made.set("message.max.bytes",
+             std::to_string(std::min<std::size_t>(made.most_bytes() + most_added, 1'000'000'000)));
     rd_kafka_conf_set_opaque(made.get(), static_cast<client_base*>(this));
     rd_kafka_conf_set_error_cb(made.get(), [](rd_kafka_t*, int, const char*, void* self) {
         ++static_cast<committer*>(static_cast<client_base*>(self))->broken_;
     });
     rd_kafka_conf_set_dr_msg_cb(made.get(), [](rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
-        if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-            ++static_cast<committer*>(static_cast<client_base*>(self))->failed_;
+        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) return;
+        committer& owner = *static_cast<committer*>(static_cast<client_base*>(self));
+        ++owner.failed_;
+        owner.failed_topics_.emplace(rd_kafka_topic_name(message->rkt), message->err);
     });
     producer_ = made.make(RD_KAFKA_PRODUCER);
     is_initialized_ = false;
@@ -118,6 +127,26 @@ call_result committer::failed(std::string_view what, rd_kafka_error_t* reported)
     return {.what = outcome_of(made.kind()), .error = made.what()};
 }
 
+/// Returns whether the brokers say that no record for the topic can be stored. librdkafka only says that the
+/// time of the record is over, because the topic could still be created.
+bool committer::is_topic_refused(const std::string& topic) const {
+    const topic_handle handle(rd_kafka_topic_new(producer_.get(), topic.c_str(), nullptr));
+    const rd_kafka_metadata_t* found = nullptr;
+    if (rd_kafka_metadata(producer_.get(), 0, handle.get(), &found, most_metadata_ms)
+        != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return false;
+    const std::unique_ptr<const rd_kafka_metadata_t, destroyed_by<rd_kafka_metadata_destroy>> owner(found);
+    if (found->topic_cnt != 1) return false;
+    switch (found->topics[0].err) {
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+        return true;
+    default:
+        return false;
+    }
+}
+
 int committer::left_until(sys::clock::time_point limit) const noexcept {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - sys::clock::now());
     return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 1, limit_.count()));
@@ -127,6 +156,7 @@ call_result committer::commit(commit_batch& batch) {
     step_ = step::begin;
     sent_ = 0;
     in_doubt_ = false;
+    failed_topics_.clear();
     rd_kafka_poll(producer_.get(), 0); // counts connections that broke before this batch
     unbroken_ = broken_;
     return advance(batch);
@@ -149,6 +179,15 @@ call_result committer::ended(const commit_batch& batch, call_result result) {
     // worker has fenced. Then a new producer may continue.
     if (result.what == outcome::fenced && sys::clock::now() >= batch.give_up) result.what = outcome::fatal;
     rd_kafka_poll(producer_.get(), 0); // calls the callback for broken connections
+    if (result.what != outcome::succeeded) {
+        for (const auto& [topic, why] : failed_topics_) {
+            result.error += "; output to " + topic + ": " + rd_kafka_err2name(why);
+            if (result.refused_topic.empty() && is_topic_refused(topic)) result.refused_topic = topic;
+        }
+        failed_topics_.clear();
+        if (!is_transactional() && !result.refused_topic.empty())
+            result.what = outcome::abortable; // not repeated
+    }
     // librdkafka may have sent the end of the transaction twice. A delayed copy could end a later
     // transaction, unless that one has a new epoch.
     result.wants_new_producer = is_transactional() && (in_doubt_ || broken_ != unbroken_);
@@ -226,6 +265,9 @@ outcome committer::outcome_of_outputs() const noexcept {
 /// Sends the outputs that were not sent yet. Without transactions, also waits for them and commits the
 /// offsets.
 call_result committer::send_outputs(commit_batch& batch) {
+    // Outputs that are sent at the limit would only be purged again.
+    if (step_ != step::offsets && !is_transactional() && sent_ == 0 && sys::clock::now() >= batch.give_up)
+        return {.what = outcome::retriable, .error = "outputs were not delivered in time"};
     std::size_t at = 0;
     for (const commit_part& part : batch.parts) {
         for (const held_record* const r : part.carried) {
@@ -238,6 +280,7 @@ call_result committer::send_outputs(commit_batch& batch) {
                 }
                 if (refused != RD_KAFKA_RESP_ERR_NO_ERROR) {
                     const error made = make_error("output to " + output.topic, refused);
+                    failed_topics_.emplace(output.topic, refused);
                     return {.what = outcome_of_outputs(), .error = made.what()};
                 }
                 sent_ = at;

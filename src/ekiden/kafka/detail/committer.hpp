@@ -10,6 +10,7 @@
 #include <ekiden/sys/clock.hpp>
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,7 @@ private:
     [[nodiscard]] rd_kafka_resp_err_t produce(const records::outgoing& output);
     [[nodiscard]] call_result failed(std::string_view what, rd_kafka_error_t* reported);
     [[nodiscard]] call_result ended(const commit_batch& batch, call_result result);
+    [[nodiscard]] bool is_topic_refused(const std::string& topic) const;
     [[nodiscard]] int left_until(sys::clock::time_point limit) const noexcept;
 
     const std::string topic_;
@@ -68,10 +70,11 @@ private:
     bool hopeless_ = false;
     bool in_doubt_ = false; // a call of this batch has timed out
     step step_ = step::begin;
-    std::size_t sent_ = 0;       // number of outputs of the batch that were passed to librdkafka
-    std::uint64_t broken_ = 0;   // connections that broke, by the error callback
-    std::uint64_t failed_ = 0;   // outputs that were not delivered, by the delivery report
-    std::uint64_t unbroken_ = 0; // the value of broken_ when the batch began
+    std::size_t sent_ = 0;     // number of outputs of the batch that were passed to librdkafka
+    std::uint64_t broken_ = 0; // connections that broke, by the error callback
+    std::uint64_t failed_ = 0; // outputs that were not delivered, by the delivery report
+    std::map<std::string, rd_kafka_resp_err_t> failed_topics_; // the topics of these outputs, with an error
+    std::uint64_t unbroken_ = 0;                               // the value of broken_ when the batch began
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::kafka::detail

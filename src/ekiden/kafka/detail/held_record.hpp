@@ -64,10 +64,12 @@ public:
     record_end end = record_end::done;
     records::headers with;
     void* payload = nullptr;
-    unsigned attempt = 0; ///< number of calls of the function so far
+    unsigned attempt = 0;  ///< number of calls of the function so far
+    unsigned refusals = 0; ///< number of commits that have failed because the brokers have refused an output
     partition_ledger* ledger = nullptr;
     std::vector<records::outgoing> outputs; ///< stay here until a commit that has them has succeeded
     std::string error;                      ///< of the last attempt
+    std::size_t further_bytes = 0;          ///< of the headers, and of the outputs that wait for a commit
     sys::atomic<record_phase> phase{record_phase::idle};
     sys::clock::time_point arrived; ///< when the worker has received it
     // Links of the list of ended records, of the pool, and of the ledger's list in the order of offsets.
@@ -79,7 +81,7 @@ public:
     /// Returns the argument of the function. The record must outlive it.
     [[nodiscard]] records::request request() const;
     /// Returns the bytes that count for the memory bound.
-    [[nodiscard]] std::size_t bytes() const noexcept { return key.size() + value.size(); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return key.size() + value.size() + further_bytes; }
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::kafka::detail

@@ -8,6 +8,16 @@
 
 namespace ekiden::inline EKIDEN_ABI::kafka::detail {
 
+namespace {
+
+std::size_t bytes_of(const records::headers& with) noexcept {
+    std::size_t sum = 0;
+    for (const records::header& one : with) sum += one.name.size() + one.value.size();
+    return sum;
+}
+
+} // namespace
+
 partition_ledger::partition_ledger(std::string topic, std::int32_t partition, std::uint64_t epoch,
                                    const ledger_limits& limits)
     : topic_(std::move(topic)), partition_(partition), epoch_(epoch), limits_(limits), done_(limits.window),
@@ -90,8 +100,9 @@ held_record& partition_ledger::hold(fetched_record& from, sys::clock::time_point
     r->has_value = from.has_value;
     r->leads_key = r->is_dead_letter = false;
     r->with = std::move(from.with);
+    r->further_bytes = bytes_of(r->with);
     r->payload = from.payload;
-    r->attempt = 0;
+    r->attempt = r->refusals = 0;
     r->arrived = now;
     r->is_carried = false;
     r->phase.store(record_phase::idle, sys::relaxed);
@@ -213,6 +224,12 @@ void partition_ledger::end(held_record& r, sys::clock::time_point due, std::vect
     ++finished_;
     ++uncommitted_;
     r.phase.store(record_phase::done, sys::relaxed);
+    for (const records::outgoing& one : r.outputs) {
+        const std::size_t bytes =
+            one.topic.size() + one.key.size() + (one.value ? one.value->size() : 0) + bytes_of(one.with);
+        r.further_bytes += bytes;
+        held_bytes_ += bytes;
+    }
     if (r.outputs.empty()) free(r, released);
     move_on(ready, released);
 }

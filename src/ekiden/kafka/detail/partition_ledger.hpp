@@ -101,6 +101,7 @@ public:
     /// Number of records that are done, and whose commit has not succeeded.
     [[nodiscard]] std::uint64_t unsaved() const noexcept { return finished_ - saved_; }
     [[nodiscard]] std::size_t held() const noexcept { return held_; }
+    [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
     /// Number of records that are done and wait for a commit of their outputs.
     [[nodiscard]] std::size_t uncommitted() const noexcept { return uncommitted_; }
     /// The first retry, or time_point::max().

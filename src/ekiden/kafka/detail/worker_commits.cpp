@@ -10,6 +10,7 @@ namespace ekiden::inline EKIDEN_ABI::kafka::detail {
 namespace {
 
 constexpr std::chrono::milliseconds show_every{100};
+constexpr std::size_t most_error = 1'000; // bytes of a text in a header, see most_added in committer.cpp
 
 } // namespace
 
@@ -39,7 +40,8 @@ bool worker_core::is_commit_urgent() const {
         const partition_ledger& ledger = *entry.second;
         if (ledger.state() == ledger_state::revoking)
             return ledger.has_news() && (!ledger.has_running() || !ledger.accepts_results());
-        return ledger.uncommitted() * 2 >= options_.limits.held;
+        return ledger.uncommitted() * 2 >= options_.limits.held
+               || (ledger.uncommitted() != 0 && ledger.held_bytes() >= options_.limits.held_bytes);
     });
 }
 
@@ -107,6 +109,22 @@ void worker_core::give_back(const commit_batch& batch, bool outputs_sent) {
     }
 }
 
+/// The brokers have refused the outputs for a topic. This counts as a failure of the functions that have sent
+/// them. In the end, a dead letter takes the place of the outputs, because otherwise no commit would succeed.
+void worker_core::refuse(const commit_batch& batch, const std::string& topic) {
+    if (topic.empty() || options_.retry.then == records::on_failure::stop) return;
+    for (const commit_part& part : batch.parts) {
+        for (held_record* const r : part.carried) {
+            const bool is_refused = std::any_of(r->outputs.begin(), r->outputs.end(),
+                                                [&](const auto& one) { return one.topic == topic; });
+            if (!is_refused || r->is_dead_letter || ++r->refusals < options_.retry.attempts) continue;
+            r->error = "the brokers refuse records for the topic " + topic;
+            make_dead_letter(*r);
+            ++counters_.dead_letters;
+        }
+    }
+}
+
 void worker_core::apply(batch_fate fate) {
     if (fate == batch_fate::committed) {
         const std::unique_ptr<commit_batch> ended = cycle_.finish();
@@ -118,6 +136,7 @@ void worker_core::apply(batch_fate fate) {
         const bool outputs_sent = cycle_.has_sent_outputs() && !options_.is_transactional;
         const std::unique_ptr<commit_batch> ended = cycle_.finish();
         not_before_ = now_ + options_.call_back_off;
+        refuse(*ended, cycle_.refused_topic());
         give_back(*ended, outputs_sent);
     }
     end_revocations();
@@ -220,7 +239,7 @@ void worker_core::make_dead_letter(held_record& r) const {
     with.push_back({"ekiden-offset", std::to_string(r.id.offset)});
     with.push_back({"ekiden-timestamp", std::to_string(r.timestamp)});
     with.push_back({"ekiden-attempts", std::to_string(r.attempt)});
-    with.push_back({"ekiden-error", r.error});
+    with.push_back({"ekiden-error", r.error.substr(0, most_error)});
     r.outputs.clear();
     r.outputs.push_back({options_.retry.dead_letters, std::string(r.key),
                          r.has_value ? std::optional<std::string>(r.value) : std::nullopt, std::move(with)});

@@ -13,7 +13,7 @@ constexpr auto never = sys::clock::time_point::max();
 /// The delay before the next call of a function that has failed `attempt` times.
 std::chrono::milliseconds delay_after(unsigned attempt, const records::retry_options& chosen) {
     std::chrono::milliseconds delay = chosen.delay;
-    while (attempt-- > 1 && delay < chosen.longest_delay) delay *= 2;
+    while (attempt-- > 1 && delay.count() != 0 && delay < chosen.longest_delay) delay *= 2;
     return std::min(delay, chosen.longest_delay);
 }
 

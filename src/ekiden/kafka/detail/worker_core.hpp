@@ -160,6 +160,7 @@ private:
     void settle(partition_ledger& ledger, const loaded_offset& answer);
     void end_doubt();
     void give_back(const commit_batch& batch, bool outputs_sent);
+    void refuse(const commit_batch& batch, const std::string& topic);
     void apply(batch_fate fate);
     void make_dead_letter(held_record& r) const;
     void hand_back(held_record& r, record_end how);

@@ -86,10 +86,7 @@ client_handle worker_driver::make_consumer() {
     if (!sets("topic.metadata.refresh.interval.ms")) made.set("topic.metadata.refresh.interval.ms", "10000");
     // Each partition has a queue of its own, and the default limit would hold for each of them.
     if (!sets("queued.max.messages.kbytes")) made.set("queued.max.messages.kbytes", "4096");
-    char limit[32];
-    std::size_t size = sizeof limit;
-    if (rd_kafka_conf_get(made.get(), "message.max.bytes", limit, &size) == RD_KAFKA_CONF_OK)
-        most_bytes_ = std::stoul(limit);
+    most_bytes_ = made.most_bytes();
     rd_kafka_conf_set_rebalance_cb(made.get(), &worker_driver::rebalanced);
     rd_kafka_conf_set_opaque(made.get(), static_cast<client_base*>(this));
     client_handle consumer = made.make(RD_KAFKA_CONSUMER);
@@ -123,6 +120,12 @@ void worker_driver::answer() {
 
 // ---- the calls of the core
 
+/// After run() has left the group, an answer or a time that has come can still make the core ask for a call.
+/// The call is dropped, because its thread has ended.
+void worker_driver::add_to(std::optional<job_thread>& thread, std::function<void()> job) {
+    if (thread) thread->add(std::move(job));
+}
+
 void worker_driver::start(std::span<held_record* const> ready) { lanes_->start(shared_from_this(), ready); }
 
 void worker_driver::release(void* payload) noexcept {
@@ -130,23 +133,26 @@ void worker_driver::release(void* payload) noexcept {
 }
 
 void worker_driver::load(std::int32_t partition, std::uint64_t epoch) {
-    loads_->add([this, partition, epoch] {
+    add_to(loads_, [this, partition, epoch] {
+        const auto fail = [&](const std::exception& why, outcome what) {
+            answer_later([this, partition, epoch, what, text = std::string(why.what())] {
+                note(text);
+                core_.load_failed(partition, epoch, {.what = what, .error = text});
+            });
+        };
         try {
             check_partition_count();
             answer_later([this, answer = read_committed(partition, epoch)] { core_.loaded(answer); });
         } catch (const error& e) {
-            const bool is_fatal = e.kind() == error_kind::fatal;
-            answer_later([this, partition, epoch, is_fatal, text = std::string(e.what())] {
-                note(text);
-                core_.load_failed(partition, epoch,
-                                  {.what = is_fatal ? outcome::fatal : outcome::retriable, .error = text});
-            });
+            fail(e, e.kind() == error_kind::fatal ? outcome::fatal : outcome::retriable);
+        } catch (const std::exception& e) { // the system has refused memory or a thread
+            fail(e, outcome::retriable);
         }
     });
 }
 
 void worker_driver::commit(commit_batch& batch) {
-    commits_->add([this, &batch] {
+    add_to(commits_, [this, &batch] {
         const trace::span shown("kafka: commit");
         call_result result = committer_.commit(batch);
         answer_commit(batch, std::move(result));
@@ -154,7 +160,7 @@ void worker_driver::commit(commit_batch& batch) {
 }
 
 void worker_driver::repeat(commit_batch& batch) {
-    commits_->add([this, &batch] {
+    add_to(commits_, [this, &batch] {
         const bool was_aborting = committer_.is_aborting();
         call_result result = committer_.repeat(batch);
         if (was_aborting)
@@ -165,7 +171,7 @@ void worker_driver::repeat(commit_batch& batch) {
 }
 
 void worker_driver::abort(commit_batch& batch) {
-    commits_->add([this, &batch] { answer_abort(batch, committer_.abort(batch)); });
+    add_to(commits_, [this, &batch] { answer_abort(batch, committer_.abort(batch)); });
 }
 
 void worker_driver::answer_commit(const commit_batch& batch, call_result result) {
@@ -188,7 +194,7 @@ void worker_driver::answer_abort(const commit_batch& batch, call_result result) 
 }
 
 void worker_driver::renew_producer() {
-    commits_->add([this] {
+    add_to(commits_, [this] {
         answer_later([this, result = committer_.renew()] {
             if (result.what != outcome::succeeded) note(result.error);
             core_.producer_ready(result);
@@ -323,6 +329,8 @@ void worker_driver::fetch_from(std::int32_t partition, fetched_partition& from) 
     for (ssize_t i = 0; i < count; ++i) {
         rd_kafka_message_t& one = *messages_[static_cast<std::size_t>(i)];
         if (one.err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+            from.has_gone_back = from.has_gone_back || one.offset < from.next;
+            from.next = std::max(from.next, one.offset + 1);
             fetched_.push_back(to_fetched(one));
             continue;
         }
@@ -338,11 +346,29 @@ void worker_driver::fetch_from(std::int32_t partition, fetched_partition& from) 
     if (count > 0) from.has_news.store(true, sys::relaxed); // until the queue was found empty
 }
 
+/// librdkafka before 2.4 can deliver a record again. The log tells whether this is the reason for an older
+/// record.
+void worker_driver::check_log_later(std::int32_t partition, std::int64_t position) {
+    add_to(loads_, [this, partition, position] {
+        try {
+            check_log(partition, position);
+        } catch (const error& e) {
+            answer_later([this, partition, e] {
+                note(e.what());
+                if (e.kind() == error_kind::fatal) return core_.fail(e.what());
+                const auto at = partitions_.find(partition);
+                if (at != partitions_.end()) at->second->has_gone_back = true; // is checked again
+            });
+        }
+    });
+}
+
 void worker_driver::read_log_ends(sys::clock::time_point now) {
     if (now < next_log_ends_) return;
     next_log_ends_ = now + milliseconds(200);
     for (const auto& [partition, one] : partitions_) {
         one->has_news.store(true, sys::relaxed);
+        if (std::exchange(one->has_gone_back, false)) check_log_later(partition, one->next);
         std::int64_t low = 0;
         std::int64_t high = -1;
         if (rd_kafka_get_watermark_offsets(consumer_.get(), chosen_.topic.c_str(), partition, &low, &high)
@@ -387,6 +413,7 @@ void worker_driver::run(std::stop_token stop) {
         const std::lock_guard inside(lock_);
         if (has_run_) throw std::logic_error("ekiden: kafka::worker: run() was called before");
         has_run_ = true;
+        if (close_requested_) return;
         is_clean_ = false;
         left_.reset();
     }
@@ -449,10 +476,6 @@ void worker_driver::request_close(const wait_limit& limit) noexcept {
 }
 
 bool worker_driver::close(const wait_limit& limit) {
-    {
-        const std::lock_guard inside(lock_);
-        has_run_ = true; // a later run() is refused
-    }
     request_close(limit);
     if (!left_.wait(limit)) return false;
     const std::lock_guard inside(lock_);

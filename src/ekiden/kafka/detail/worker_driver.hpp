@@ -54,6 +54,8 @@ private:
         worker_driver* owner;
         queue_handle queue;
         sys::atomic<bool> has_news{true}; // the queue may contain something
+        std::int64_t next = 0;            // the offset after the newest record
+        bool has_gone_back = false;       // An older record came, so the log may have begun again.
     };
 
     // broker_link
@@ -68,6 +70,7 @@ private:
     void wake() noexcept override { wake_.set(); }
 
     [[nodiscard]] client_handle make_consumer();
+    static void add_to(std::optional<job_thread>& thread, std::function<void()> job);
     void answer_later(std::function<void()> call);
     void answer();
     static void rebalanced(rd_kafka_t*, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* list,
@@ -86,6 +89,8 @@ private:
     void answer_abort(const commit_batch& batch, call_result result);
     void request_close(const wait_limit& limit) noexcept;
     void check_partition_count();
+    void check_log(std::int32_t partition, std::int64_t position);
+    void check_log_later(std::int32_t partition, std::int64_t position);
     [[nodiscard]] std::optional<std::string> fault_of(const reply& outputs) const;
     [[nodiscard]] loaded_offset read_committed(std::int32_t partition, std::uint64_t epoch);
     [[nodiscard]] std::vector<std::string> read_parked(std::int32_t partition);

@@ -139,6 +139,25 @@ void worker_driver::check_partition_count() {
                     error_kind::fatal, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION);
 }
 
+/// Throws an error if the log of a partition ends before `position`, up to which records have been handled.
+/// Then the offsets of the log begin again, and the records below `position` would count as done.
+void worker_driver::check_log(std::int32_t partition, std::int64_t position) {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    const rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(consumer_.get(), chosen_.topic.c_str(),
+                                                                      partition, &low, &high, read_limit_ms);
+    const std::string name = chosen_.topic + "[" + std::to_string(partition) + "]";
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        throw error(make_error("end of the log of " + name, code).what(), error_kind::retriable, code);
+    if (high >= position) return;
+    throw error(
+        "ekiden: kafka: the log of " + name + " ends at offset " + std::to_string(high)
+            + ", but the group has handled records up to offset " + std::to_string(position)
+            + ": the topic was created again, or the brokers have lost records. Set the offset of the "
+              "group to continue",
+        error_kind::fatal, RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE);
+}
+
 loaded_offset worker_driver::read_committed(std::int32_t partition, std::uint64_t epoch) {
     const std::int32_t one[] = {partition};
     const list_handle list = list_of(one);
@@ -151,6 +170,7 @@ loaded_offset worker_driver::read_committed(std::int32_t partition, std::uint64_
     answer.offset = found.offset < 0 ? -1 : found.offset;
     if (found.metadata != nullptr)
         answer.metadata.assign(static_cast<const char*>(found.metadata), found.metadata_size);
+    if (answer.offset > 0) check_log(partition, answer.offset);
     if (chosen_.retry.then == records::on_failure::park_key) answer.parked = read_parked(partition);
     return answer;
 }
