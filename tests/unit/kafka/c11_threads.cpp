@@ -1,5 +1,6 @@
-// The threads of C11 for ThreadSanitizer, which knows only those of POSIX. Without these functions, it crashes in the
-// threads of librdkafka, and sees none of their locks. In glibc, the types of both have the same layout.
+// The threads of C11 for ThreadSanitizer, which knows only those of POSIX. Without these functions, it
+// crashes in the threads of librdkafka, and sees none of their locks. In glibc, the types of both have the
+// same layout.
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -21,11 +22,16 @@ pthread_mutex_t* of(mtx_t* mutex) { return reinterpret_cast<pthread_mutex_t*>(mu
 pthread_cond_t* of(cnd_t* condition) { return reinterpret_cast<pthread_cond_t*>(condition); }
 int to_c11(int result) {
     switch (result) {
-    case 0: return thrd_success;
-    case EBUSY: return thrd_busy;
-    case ETIMEDOUT: return thrd_timedout;
-    case ENOMEM: return thrd_nomem;
-    default: return thrd_error;
+    case 0:
+        return thrd_success;
+    case EBUSY:
+        return thrd_busy;
+    case ETIMEDOUT:
+        return thrd_timedout;
+    case ENOMEM:
+        return thrd_nomem;
+    default:
+        return thrd_error;
     }
 }
 
@@ -70,6 +76,6 @@ int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* limit) {
 void cnd_destroy(cnd_t* condition) { pthread_cond_destroy(of(condition)); }
 }
 
-// librdkafka is not compiled for ThreadSanitizer, which so cannot see its atomic counters of references. Reports that
-// have librdkafka in a stack are about the memory that these counters guard.
+// librdkafka is not compiled for ThreadSanitizer, which so cannot see its atomic counters of references.
+// Reports that have librdkafka in a stack are about the memory that these counters guard.
 extern "C" const char* __tsan_default_suppressions() { return "race:librdkafka.so\n"; }
