@@ -88,8 +88,9 @@ private:
             goes_on = copy(client, -1, seen);
             if (!goes_on) break;
             using namespace std::string_view_literals;
-            if (seen.find("commit\0"sv) != std::string::npos && next_ != loss::none) {
-                const loss what = next_.exchange(loss::none);
+            const bool is_commit = seen.find("commit\0"sv) != std::string::npos;
+            // Of several connections that commit at once, one loses its COMMIT.
+            if (const loss what = is_commit ? next_.exchange(loss::none) : loss::none; what != loss::none) {
                 ++losses_;
                 goes_on = false;
                 if (what == loss::answer) {
