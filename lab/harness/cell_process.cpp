@@ -2,6 +2,7 @@
 #include <lab/harness/registry.hpp>
 
 #include <exception>
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 
 namespace lab {
@@ -33,7 +34,10 @@ int run_cell(const std::string& argument) {
     s.pinned = j.at("pinned");
     s.turns_per_us = j.at("turns_per_us");
     s.input = j.at("input");
-    cell c(s, j.at("report_descriptor"));
+    const int report = j.at("report_descriptor");
+    // The driver reads until all copies are closed, but a broker that the cell starts runs longer.
+    ::fcntl(report, F_SETFD, FD_CLOEXEC);
+    cell c(s, report);
     const std::string experiment = j.at("experiment");
     const std::string name = j.at("implementation");
     for (const implementation& i : implementations()) {

@@ -54,7 +54,8 @@ compile() {
     # shellcheck disable=SC2086  # a flag, or none
     "$CXX" -std=c++20 -I "$source/src" $1 -c "$source/src/ekiden/context/held_locks.cpp" -o "$scratch/library.o"
 }
-cmake -S "$source" -B "$scratch/both" -G 'Ninja Multi-Config' -DCMAKE_DEBUG_POSTFIX=d -DCMAKE_INSTALL_PREFIX="$scratch/prefix" >"$scratch/output"
+cmake -S "$source" -B "$scratch/both" -G 'Ninja Multi-Config' -DCMAKE_DEBUG_POSTFIX=d -DCMAKE_INSTALL_PREFIX="$scratch/prefix" \
+    -DEKIDEN_KAFKA=OFF -DEKIDEN_POSTGRES=OFF >"$scratch/output"
 for configuration in Debug Release; do
     case $configuration in
     Debug) compile -DEKIDEN_LOCK_CHECKS=1 && name=libekidend.a ;;
