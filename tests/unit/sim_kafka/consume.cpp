@@ -282,7 +282,7 @@ ekiden::sim::options options_of(std::uint64_t seeds) {
     chosen.seeds = seeds;
     chosen.faults = {fault::late_task, fault::late_timer, fault::throwing,     fault::link_delay,
                      fault::link_drop, fault::duplicate,  fault::crash_restart};
-    chosen.max_steps = 3'000'000;
+    chosen.max_steps = 500'000;
     chosen.prints = false;
     return chosen;
 }
