@@ -75,11 +75,17 @@ public:
 
     /// Waits until all records that were accepted before the call are committed or failed. Returns false at
     /// the limit.
-    [[nodiscard]] bool flush(const wait_duration& limit);
+    [[nodiscard]] bool flush(const wait_limit& limit);
+    [[nodiscard]] bool flush(const wait_duration& limit) {
+        return flush(static_cast<const wait_limit&>(limit));
+    }
 
     /// Accepts no more records, and waits like flush(). After the limit, gives up the records that are left,
     /// and returns false.
-    bool close(const wait_duration& limit);
+    [[nodiscard]] bool close(const wait_limit& limit);
+    [[nodiscard]] bool close(const wait_duration& limit) {
+        return close(static_cast<const wait_limit&>(limit));
+    }
 
     /// Returns the counters.
     [[nodiscard]] poster_metrics metrics() const;

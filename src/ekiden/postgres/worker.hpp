@@ -80,7 +80,10 @@ public:
 
     /// Begins no more records, and waits until run() has returned. Returns false at the limit. Then
     /// request::given_up is requested, and records that still run are rolled back when they end.
-    bool close(const wait_duration& limit);
+    [[nodiscard]] bool close(const wait_limit& limit);
+    [[nodiscard]] bool close(const wait_duration& limit) {
+        return close(static_cast<const wait_limit&>(limit));
+    }
 
     /// Returns the counters of this worker, and the progress of the queue for all its workers together, as
     /// one partition. Asks the server about the queue, over a connection of its own. If the server cannot be

@@ -48,8 +48,8 @@ struct partition_metrics {
     std::int64_t oldest_offset = -1; ///< offset of the oldest record that is not done, or -1
     std::string oldest_key;          ///< its key
     std::chrono::nanoseconds oldest_age{}; ///< time since the worker has received it
-    std::string hot_key;                   ///< the key with the most records in memory, if one was found
-    std::size_t hot_key_held = 0;          ///< number of its records in memory
+    std::string hot_key;                   ///< the key with the most records behind a retry, if there is one
+    std::size_t hot_key_held = 0;          ///< number of these records, with the one that is retried
 };
 
 /// Counters of a worker since its construction, and the progress of its partitions.

@@ -304,6 +304,7 @@ TEST_CASE("a function that throws is retried with longer and longer delays while
         one.tick(1ms);
         CHECK(one.link.started.size() == 1);
     }
+    CHECK(one.worker.metrics().retries == 4); // also while no record of the key is done
     for (std::int64_t offset = 0; offset != 3; ++offset) {
         core::held_record& r = one.begin();
         CHECK(r.id.offset == offset);

@@ -15,7 +15,7 @@ int main(int count, char** arguments) {
         std::jthread ends([&worker] {
             char byte = 0;
             while (::read(STDIN_FILENO, &byte, 1) > 0) continue;
-            worker.close(std::chrono::seconds(60));
+            (void)worker.close(std::chrono::seconds(60));
         });
         worker.run();
     } catch (const std::exception& e) {

@@ -70,7 +70,7 @@ void check_brokers(const std::string& brokers) {
 } // namespace
 
 configuration::configuration(const settings& where, std::span<const fixed_setting> fixed)
-    : conf_(rd_kafka_conf_new()) {
+    : chosen_(where), conf_(rd_kafka_conf_new()) {
     check_brokers(where.brokers);
     for (const auto& [name, value] : where.more) {
         const std::string argument = "more[\"" + name + "\"]";
@@ -97,6 +97,11 @@ void configuration::set(const char* name, const std::string& value) {
     char reason[512];
     if (rd_kafka_conf_set(conf_.get(), name, value.c_str(), reason, sizeof reason) != RD_KAFKA_CONF_OK)
         sys::refuse_argument(whose, name, '"' + value + '"', reason);
+}
+
+void configuration::set_default(std::string_view name, const std::string& value) {
+    if (std::ranges::none_of(chosen_.more, [&](const auto& one) { return one.first == name; }))
+        set(std::string(name).c_str(), value);
 }
 
 std::size_t configuration::most_bytes() const {

@@ -29,8 +29,6 @@ using event_handle = std::unique_ptr<rd_kafka_event_t, destroyed_by<rd_kafka_eve
 using error_handle = std::unique_ptr<rd_kafka_error_t, destroyed_by<rd_kafka_error_destroy>>;
 using list_handle =
     std::unique_ptr<rd_kafka_topic_partition_list_t, destroyed_by<rd_kafka_topic_partition_list_destroy>>;
-using group_handle = std::unique_ptr<rd_kafka_consumer_group_metadata_t,
-                                     destroyed_by<rd_kafka_consumer_group_metadata_destroy>>;
 
 /// A setting that the program cannot choose, and the option or the value to which it is bound.
 struct fixed_setting {
@@ -47,6 +45,8 @@ public:
 
     /// Sets a value that the library chooses.
     void set(const char* name, const std::string& value);
+    /// Sets a value unless the program has chosen one.
+    void set_default(std::string_view name, const std::string& value);
     /// Returns the setting "message.max.bytes".
     [[nodiscard]] std::size_t most_bytes() const;
     /// Returns the configuration, for functions of librdkafka.
@@ -56,6 +56,7 @@ public:
     [[nodiscard]] client_handle make(rd_kafka_type_t type);
 
 private:
+    const settings& chosen_; // must outlive the configuration
     std::unique_ptr<rd_kafka_conf_t, destroyed_by<rd_kafka_conf_destroy>> conf_;
 };
 

@@ -64,13 +64,10 @@ void committer::make_producer() {
     configuration made(configured, fixed);
     made.set("enable.idempotence", "true");
     made.set("partitioner", "murmur2_random");
-    const auto sets = [&](std::string_view name) {
-        return std::ranges::any_of(configured.more, [&](const auto& one) { return one.first == name; });
-    };
     if (is_transactional()) {
         made.set("transactional.id", id_);
         made.set("transaction.timeout.ms", std::to_string(limit_.count()));
-        if (!sets("linger.ms")) made.set("linger.ms", "0"); // the commit waits for all outputs anyway
+        made.set_default("linger.ms", "0"); // the commit waits for all outputs anyway
     } else {
         made.set("message.timeout.ms", std::to_string(limit_.count()));
     }

@@ -6,7 +6,6 @@
 #include <ekiden/kafka/detail/broker_link.hpp>
 #include <ekiden/kafka/detail/client.hpp>
 #include <ekiden/kafka/worker.hpp>
-#include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 
 #include <cstddef>

@@ -61,11 +61,7 @@ posting::posting(const settings& where, const poster_options& chosen)
     made.set("message.timeout.ms", std::to_string(chosen.give_up_after.count()));
     made.set("queue.buffering.max.messages", "10000000"); // room_ has the limits
     made.set("queue.buffering.max.kbytes", "2147483647");
-    const auto sets_refresh = [](const auto& one) {
-        return one.first == "topic.metadata.refresh.interval.ms";
-    };
-    if (std::ranges::none_of(where.more, sets_refresh))
-        made.set("topic.metadata.refresh.interval.ms", "10000"); // finds new partitions soon
+    made.set_default("topic.metadata.refresh.interval.ms", "10000"); // finds new partitions soon
     rd_kafka_conf_set_events(made.get(), RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
     rd_kafka_conf_set_opaque(made.get(), static_cast<client_base*>(this));
     client_ = made.make(RD_KAFKA_PRODUCER);

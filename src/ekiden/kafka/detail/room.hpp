@@ -77,11 +77,10 @@ public:
         std::size_t records;
         std::size_t bytes;
         std::size_t waits;
-        bool is_closed;
     };
     [[nodiscard]] usage used() const noexcept {
         const std::lock_guard inside(lock_);
-        return {records_, bytes_, waits_, closed_};
+        return {records_, bytes_, waits_};
     }
 
 private:

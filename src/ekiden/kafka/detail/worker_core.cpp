@@ -262,10 +262,10 @@ void worker_core::collect() {
         sys::clock::time_point due = never;
         if (r.end == record_end::done) {
             time_in_lanes_.record(static_cast<std::uint64_t>(std::max<std::int64_t>(waited.count(), 0)));
-            counters_.retries += r.attempt > 1 ? r.attempt - 1 : 0;
             ++(r.is_dead_letter ? counters_.dead_letters : counters_.done);
         } else if (r.end == record_end::failed) {
             due = now_ + delay_after(r.attempt, options_.retry);
+            ++counters_.retries; // the function is called again
         }
         r.ledger->end(r, due, ready_, released_);
     }

@@ -65,9 +65,6 @@ worker_driver::~worker_driver() {
 
 client_handle worker_driver::make_consumer() {
     configuration made(configured, fixed_for_workers());
-    const auto sets = [&](std::string_view name) {
-        return std::ranges::any_of(configured.more, [&](const auto& one) { return one.first == name; });
-    };
     made.set("group.id", chosen_.group);
     if (!chosen_.name.empty()) made.set("client.id", chosen_.name);
     made.set("enable.auto.commit", "false");
@@ -77,15 +74,13 @@ client_handle worker_driver::make_consumer() {
     made.set("auto.offset.reset", "earliest");
     made.set("enable.partition.eof", "true"); // tells that the end was reached, behind holes
     made.set("session.timeout.ms", std::to_string(chosen_.session.count()));
-    if (!sets("heartbeat.interval.ms"))
-        made.set("heartbeat.interval.ms",
-                 std::to_string(std::min<std::int64_t>(chosen_.session.count() / 3, 3'000)));
-    if (!sets("max.poll.interval.ms"))
-        made.set("max.poll.interval.ms",
-                 std::to_string(std::max<std::int64_t>(chosen_.session.count(), 300'000)));
-    if (!sets("topic.metadata.refresh.interval.ms")) made.set("topic.metadata.refresh.interval.ms", "10000");
+    made.set_default("heartbeat.interval.ms",
+                     std::to_string(std::min<std::int64_t>(chosen_.session.count() / 3, 3'000)));
+    made.set_default("max.poll.interval.ms",
+                     std::to_string(std::max<std::int64_t>(chosen_.session.count(), 300'000)));
+    made.set_default("topic.metadata.refresh.interval.ms", "10000");
     // Each partition has a queue of its own, and the default limit would hold for each of them.
-    if (!sets("queued.max.messages.kbytes")) made.set("queued.max.messages.kbytes", "4096");
+    made.set_default("queued.max.messages.kbytes", "4096");
     most_bytes_ = made.most_bytes();
     rd_kafka_conf_set_rebalance_cb(made.get(), &worker_driver::rebalanced);
     rd_kafka_conf_set_opaque(made.get(), static_cast<client_base*>(this));
@@ -268,6 +263,8 @@ void worker_driver::assign(rd_kafka_topic_partition_list_t& list, std::span<cons
             added->queue.get(),
             [](rd_kafka_t*, void* self) {
                 auto* const one = static_cast<fetched_partition*>(self);
+                // Ordered by the lock of the queue: a record that fetch_from() has not read was added later,
+                // so this store comes after the store of false there.
                 one->has_news.store(true, sys::release);
                 one->owner->wake();
             },

@@ -307,8 +307,8 @@ future<position> poster::submit(std::string_view key, std::optional<std::string_
     return result;
 }
 
-bool poster::flush(const wait_duration& limit) { return core_->flush(limit); }
-bool poster::close(const wait_duration& limit) { return core_->close(limit); }
+bool poster::flush(const wait_limit& limit) { return core_->flush(limit); }
+bool poster::close(const wait_limit& limit) { return core_->close(limit); }
 poster_metrics poster::metrics() const { return core_->metrics(); }
 
 position post(pg_conn* inside, const outgoing& record, const std::string& schema) {

@@ -21,7 +21,7 @@ worker::worker(const settings& where, const worker_options& chosen, handler f, i
 worker::~worker() = default;
 
 void worker::run(std::stop_token stop) { core_->run(std::move(stop)); }
-bool worker::close(const wait_duration& limit) { return core_->close(limit); }
+bool worker::close(const wait_limit& limit) { return core_->close(limit); }
 records::worker_metrics worker::metrics() const { return core_->metrics(); }
 
 records::worker_metrics worker::core::metrics() const {

@@ -63,7 +63,7 @@ void add_partition(prometheus_page& to, const partition_metrics& of, std::string
               static_cast<double>(of.oldest_offset));
     }
     if (of.hot_key_held != 0)
-        to.gauge("ekiden_worker_hot_key_records", "Records in memory of the key with the most records.",
+        to.gauge("ekiden_worker_hot_key_records", "Records of the key with the most records behind a retry.",
                  static_cast<double>(of.hot_key_held),
                  {{"worker", worker}, {"topic", of.topic}, {"partition", partition}, {"key", of.hot_key}});
 }
