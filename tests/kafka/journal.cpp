@@ -107,7 +107,7 @@ void journal_server::serve(const std::stop_token& stop) {
         std::vector<pollfd> left{{listener_, POLLIN, 0}};
         for (std::size_t i = 1; i < all.size(); ++i) {
             bool open = true;
-            // Several entries at once, because poll() costs more than an entry.
+            // Reads several entries after each poll(), because poll() costs more than reading an entry.
             for (int n = 0; open && n < 64 && (all[i].revents & (POLLIN | POLLHUP)) != 0; ++n) {
                 journal_entry entry;
                 const ssize_t got = ::recv(all[i].fd, &entry, sizeof entry, MSG_DONTWAIT);

@@ -5,8 +5,11 @@ true if this mutant is on. So the sources themselves contain no mutants. If a te
 error.
 """
 
-import os
 import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import mutate  # noqa: E402  tests/unit/mutate.py
 
 MUTANTS = [
     ("a record is committed before it is done", "partition_ledger.cpp",
@@ -88,21 +91,4 @@ MUTANTS = [
      "    if (!MUTANT) passed_to_ = position;"),
 ]
 
-
-def main(sources, out):
-    texts = {}
-    for number, (name, file, before, after) in enumerate(MUTANTS):
-        if file not in texts:
-            with open(os.path.join(sources, file), encoding="utf-8") as source:
-                texts[file] = source.read()
-        if texts[file].count(before) != 1:
-            sys.exit(f"mutants.py: '{name}': this stands in {file} {texts[file].count(before)} times, not once: {before}")
-        texts[file] = texts[file].replace(before, after.replace("MUTANT", f"(sim_kafka::mutant == {number})"))
-    for file, text in texts.items():
-        with open(os.path.join(out, file), "w", encoding="utf-8") as target:
-            target.write("namespace sim_kafka {\nextern int mutant;\n}\n" + text)
-    with open(os.path.join(out, "mutants.inc"), "w", encoding="utf-8") as target:
-        target.writelines(f'"{name}",\n' for name, *_ in MUTANTS)
-
-
-main(*sys.argv[1:])
+mutate.write("sim_kafka", MUTANTS, *sys.argv[1:])

@@ -72,7 +72,7 @@ public:
     std::size_t further_bytes = 0;          ///< of the headers, and of the outputs that wait for a commit
     sys::atomic<record_phase> phase{record_phase::idle};
     sys::clock::time_point arrived; ///< when the worker has received it
-    // Links of the list of ended records, of the pool, and of the ledger's list in the order of offsets.
+    // `next` links the ended records, or the unused ones. `older` and `newer` link the records of a ledger.
     held_record* next = nullptr;
     held_record* older = nullptr;
     held_record* newer = nullptr;
