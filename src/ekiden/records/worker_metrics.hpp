@@ -49,7 +49,7 @@ struct partition_metrics {
     std::string oldest_key;          ///< its key
     std::chrono::nanoseconds oldest_age{}; ///< time since the worker has received it
     std::string hot_key;                   ///< the key with the most records behind a retry, if there is one
-    std::size_t hot_key_held = 0;          ///< number of these records, with the one that is retried
+    std::size_t hot_key_held = 0;          ///< number of these records, including the retried one
 };
 
 /// Counters of a worker since its construction, and the progress of its partitions.

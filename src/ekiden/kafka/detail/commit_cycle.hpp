@@ -66,7 +66,7 @@ public:
 
     /// Whether all brokers have the outputs of a batch that was returned.
     [[nodiscard]] bool has_sent_outputs() const noexcept { return outputs_sent_; }
-    /// The topic whose outputs were refused, if this is why a batch was returned.
+    /// The topic whose outputs were refused, if a refused topic has made the batch return.
     [[nodiscard]] const std::string& refused_topic() const noexcept { return refused_topic_; }
     [[nodiscard]] std::uint64_t aborts() const noexcept { return aborts_; }
     [[nodiscard]] std::uint64_t fenced() const noexcept { return fenced_; }
