@@ -103,7 +103,7 @@ bool scan_range(thread_pool* pool, Range& range, Output output, std::optional<T>
                 const loop_options& options) {
     if constexpr (is_scan<T, Range, Output, Combine>()) {
         const auto total = static_cast<std::size_t>(std::ranges::size(range));
-        constexpr std::size_t most_bytes = 64 * 1024; // several chunks fit into the cache of a processor
+        constexpr std::size_t most_bytes = 32 * 1024; // several chunks fit into the cache of a processor
         constexpr std::size_t fewest_chunks = 256;
         const std::size_t usual = std::clamp<std::size_t>(total / fewest_chunks, 1,
                                                           std::max<std::size_t>(most_bytes / sizeof(T), 1));

@@ -56,9 +56,10 @@ private:
 
     template <class Number>
     [[nodiscard]] bool has_match(Number* at) const {
-        bool found = false;
-        for (std::size_t i = 0; i != block; ++i) found |= static_cast<bool>(std::invoke(matches_, at[i]));
-        return found;
+        unsigned found = 0; // with a bool, g++ would not use the vector unit
+        for (std::size_t i = 0; i != block; ++i)
+            found |= static_cast<bool>(std::invoke(matches_, at[i])) ? 1U : 0U;
+        return found != 0;
     }
 
     const std::ranges::iterator_t<Range> begin_;

@@ -4,7 +4,7 @@
 ///
 /// The range consists of chunks. A chunk can be scanned once the sum of all elements before it is known. One
 /// thread after the other has the *baton*, which is this sum for the first chunk that has none yet. A thread
-/// that takes the baton scans the next chunk at once. Each other thread adds up the elements of a later chunk
+/// that takes the baton scans the next chunks at once. Each other thread adds up the elements of later chunks
 /// meanwhile. So the baton skips this chunk, and the thread scans the chunk while it is still in the cache.
 /// With one thread, each element is read once. The idea to pass sums from chunk to chunk is that of Merrill
 /// and Garland ("Single-pass parallel prefix scan with decoupled look-back", 2016). Unlike there, no thread
@@ -63,22 +63,21 @@ public:
             if (own != none && chunks_[own].stage == chunk_stage::ready)
                 return scan_chunk(std::exchange(own, none));
         }
-        if (next_ != chunks_.size()) {
-            const std::size_t chunk = next_;
-            if (is_baton_free_ && baton_at_ == next_) {
-                is_baton_free_ = false;
-                next_ += std::clamp<std::size_t>(size / chunk_, 1, chunks_.size() - next_);
-                baton_at_ = next_;
-                return piece{step::scan_next, chunk, chunk * chunk_, end_of(next_ - 1)};
-            }
-            ++next_;
+        const std::size_t left = chunks_.size() - next_;
+        if (left != 0 && is_baton_free_ && baton_at_ == next_) {
+            // Several chunks, so that another thread can add up whole chunks meanwhile.
+            const std::size_t count =
+                std::min(std::max(size / chunk_, at_once), std::max<std::size_t>(left / 4, 1));
+            const std::size_t first = next_;
+            is_baton_free_ = false;
+            baton_at_ = next_ += count;
+            return piece{step::scan_next, first, first * chunk_, end_of(next_ - 1)};
+        }
+        if (const std::size_t ready = find_ready(); ready != none) return scan_chunk(ready);
+        if (left != 0) {
+            const std::size_t chunk = next_++;
             mine.added[0] = std::exchange(mine.added[1], chunk);
             return piece{step::add_up, chunk, chunk * chunk_, end_of(chunk)};
-        }
-        for (std::size_t& c = first_unscanned_; c != baton_at_ && chunks_[c].stage == chunk_stage::taken;)
-            ++c;
-        for (std::size_t c = first_unscanned_; c != baton_at_; ++c) {
-            if (chunks_[c].stage == chunk_stage::ready) return scan_chunk(c);
         }
         return std::nullopt; // the other threads run all pieces that are left
     }
@@ -102,6 +101,7 @@ public:
 
 private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
+    static constexpr std::size_t at_once = 4;
 
     enum class chunk_stage : std::uint8_t {
         unknown,  // no thread has added up the elements
@@ -117,6 +117,16 @@ private:
 
     [[nodiscard]] std::size_t end_of(std::size_t chunk) const noexcept {
         return std::min((chunk + 1) * chunk_, total_);
+    }
+
+    /// Returns the first chunk that is ready, or `none`.
+    [[nodiscard]] std::size_t find_ready() noexcept {
+        while (first_unscanned_ != baton_at_ && chunks_[first_unscanned_].stage == chunk_stage::taken)
+            ++first_unscanned_;
+        for (std::size_t c = first_unscanned_; c != baton_at_; ++c) {
+            if (chunks_[c].stage == chunk_stage::ready) return c;
+        }
+        return none;
     }
 
     [[nodiscard]] piece scan_chunk(std::size_t chunk) noexcept {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -125,7 +126,7 @@ void insertion_sort(Iterator first, Iterator last, Compare& compare) {
         std::iter_value_t<Iterator> value;
         Iterator at;
         explicit hole(Iterator from) : value(std::ranges::iter_move(from)), at(from) {}
-        ~hole() { *at = std::move(value); }
+        ~hole() { moved(std::addressof(value), std::addressof(value) + 1, at); }
         hole(const hole&) = delete;
         hole& operator=(const hole&) = delete;
     };
