@@ -79,6 +79,7 @@ if(TBB_FOUND)
   list(APPEND lab_peer_libraries TBB::tbb)
 endif()
 lab_peer(onetbb "oneTBB" libtbb-dev ${TBB_FOUND})
+lab_peer(std_par "std::execution::par" libtbb-dev ${TBB_FOUND})
 
 lab_find_header(asio_found boost/asio/thread_pool.hpp)
 set(asio_package libboost-dev)
