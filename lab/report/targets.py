@@ -279,6 +279,11 @@ TARGETS = [
              noun="CPU time"),
     _at_most("kafka", ("0 ms, uniform", "0 ms, Zipf"), "Records of Kafka, compared with a consumer that does nothing else",
              "plain-consumer", 1.25, "us_per_record"),
+    _at_most("algorithms", ("scan", "scan-functions", "find-early", "find-late"), "Scans and searches, compared with oneTBB",
+             "onetbb", 1.05, "ms"),
+    _at_most("algorithms", "stable-sort", "Stable sort, compared with rayon", "rayon", 1.05, "ms"),
+    _at_most("algorithms", ("local-sums", "limited"), "A value for each thread and a limited group, compared with oneTBB",
+             "onetbb", 1.05, "ms"),
     Target("allocations", "post", "Allocations for each posted task in steady state", "per_task"),
     Target("allocations", "submit", "Allocations for each submitted task in steady state", "per_task"),
 ]

@@ -20,7 +20,7 @@ const bool added = add(
                             {.name = "scan-functions", .title = "functions", .headline = "a scan"},
                             {.name = "find-early", .title = "find, early"},
                             {.name = "find-late", .title = "find, late"},
-                            {.name = "stable-sort", .title = "stable sort", .headline = "a stable sort"},
+                            {.name = "stable-sort", .title = "stable sort"},
                             {.name = "local-sums", .title = "local sums"},
                             {.name = "limited", .title = "limited"}},
                .order = 7});
