@@ -4,4 +4,5 @@
 #pragma once
 
 #include <ekiden/flow/pipeline.hpp>
+#include <ekiden/flow/pipeline_stage.hpp>
 #include <ekiden/flow/task_graph.hpp>

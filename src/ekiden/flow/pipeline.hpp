@@ -5,13 +5,13 @@
 
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/flow/detail/pipeline_run.hpp>
+#include <ekiden/flow/pipeline_stage.hpp>
 #include <ekiden/future/future.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <cstddef>
 #include <stop_token>
-#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -29,24 +29,7 @@ struct pipeline_options {
     std::stop_token stop = {};
 };
 
-/// Returns a stage that handles one item at a time, in the order in which the first stage has made the items.
-/// `f` is copied or moved into the stage.
-template <class F>
-[[nodiscard]] auto in_order_stage(F&& f) {
-    return pipeline_stage<stage_order::in_order, std::decay_t<F>>{std::forward<F>(f)};
-}
-/// Returns a stage that handles one item at a time, in the order in which the items arrive.
-template <class F>
-[[nodiscard]] auto any_order_stage(F&& f) {
-    return pipeline_stage<stage_order::any_order, std::decay_t<F>>{std::forward<F>(f)};
-}
-/// Returns a stage that may handle several items at once.
-template <class F>
-[[nodiscard]] auto parallel_stage(F&& f) {
-    return pipeline_stage<stage_order::parallel, std::decay_t<F>>{std::forward<F>(f)};
-}
-
-/// A pipeline of two or more stages. A pipeline is constructed once, and may run many times.
+/// A pipeline of one or more stages. A pipeline is constructed once, and may run many times.
 ///
 /// The first stage makes the items. It is called without arguments, and returns a std::optional. An empty
 /// std::optional ends the run. Each other stage is called with the result of the stage before it, as an

@@ -66,6 +66,7 @@ public:
     struct waiting_call {
         exception_list others;          ///< the exceptions after the first one
         std::optional<root_wait> roots; ///< destroys the coroutines of the run that a stopped pool refuses
+        bool runs_here = false;         ///< the caller is a worker, so it begins the run without a post
     };
 
     /// Begins a run and returns its future. `caller` may be null. Throws
@@ -102,6 +103,7 @@ public:
     template <class Start>
     static bool run(const any_executor& where, bool has_coroutines, Start start) {
         waiting_call caller;
+        caller.runs_here = where.running_in_this_thread();
         struct report {
             waiting_call& caller;
             ~report() { replace_suppressed(std::move(caller.others)); }

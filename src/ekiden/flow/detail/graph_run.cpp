@@ -160,7 +160,10 @@ future<bool> graph_run::start(any_executor where, const std::stop_token& stop,
     graph_node& last = *roots_.back();
     if (has_conditions_) (void)begin(last);
     while (list != nullptr) drive(*std::exchange(list, list->next_in_list_)); // a stop was requested already
-    common_.post_last(last);
+    if (caller != nullptr && caller->runs_here)
+        drive(last);
+    else
+        common_.post_last(last);
     return result;
 }
 
@@ -234,7 +237,7 @@ graph_node* graph_run::complete(graph_node& node, std::size_t choice, graph_node
 bool graph_run::begin(graph_node& node) noexcept {
     // [GR3] Release: publishes what the node before did. Acquire: sees what this node did before. Pairs with
     // the decrement in complete_with_conditions().
-    return node.begun_.fetch_add(1, sys::acq_rel) == 0;
+    return node.begun_.fetch_add(1, sys::acq_rel) == 0 || EKIDEN_MUTANT(graph_runs_a_node_beside_itself);
 }
 
 /// As complete(). The counter `pending_` has one for each begin that has not ended. The begin of `node` ends
@@ -248,7 +251,8 @@ graph_node* graph_run::complete_with_conditions(graph_node& node, std::size_t ch
     graph_node* last = nullptr;
     const auto may_begin = [&](graph_node& later) {
         if (last != nullptr) {
-            pending_.fetch_add(1, sys::relaxed); // before the begin, because the begin may end at once
+            // Before the begin, because the begin may end at once.
+            if (!EKIDEN_MUTANT(graph_counts_one_begin)) pending_.fetch_add(1, sys::relaxed);
             if (begin(*last)) give(*last, list);
         }
         last = &later;

@@ -2,14 +2,15 @@
 ///
 /// Part: flow. Used by: pipeline. flow.md describes the protocol.
 ///
-/// The scheme is that of the pipelines of TBB (Reed, Chen, Voss: "On-the-fly pipeline parallelism" compares
-/// it with others). A thread takes an item through as many stages as possible. The source is handed to
-/// another task as soon as it has made an item. Unlike in TBB, the serial stages have no lock, and a stage
-/// may be a coroutine.
+/// The scheme is that of the pipelines of TBB: a thread takes an item through as many stages as possible.
+/// Lee, Leiserson, Schardl, Sukha, Zhang ("On-the-Fly Pipeline Parallelism", SPAA 2013) call it
+/// bind-to-element. The source is handed to another task as soon as it has made an item. Unlike in TBB, the
+/// serial stages have no lock, and a stage may be a coroutine.
 #pragma once
 
 #include <ekiden/flow/detail/flow_run.hpp>
 #include <ekiden/flow/detail/stage_gates.hpp>
+#include <ekiden/flow/pipeline_stage.hpp>
 #include <ekiden/queue/task.hpp>
 
 #include <algorithm>
@@ -22,24 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace ekiden::inline EKIDEN_ABI {
-
-/// How a stage of a pipeline handles the items.
-enum class stage_order : std::uint8_t {
-    in_order,  ///< one at a time, in the order of the source
-    any_order, ///< one at a time, in the order in which the items arrive
-    parallel   ///< several at once
-};
-
-/// A stage of a pipeline: a callable and its order. in_order_stage(), any_order_stage() and parallel_stage()
-/// make stages.
-template <stage_order Order, class F>
-struct pipeline_stage {
-    static constexpr stage_order order = Order; ///< how the stage handles the items
-    F f;                                        ///< the callable
-};
-
-namespace detail {
+namespace ekiden::inline EKIDEN_ABI::detail {
 
 template <stage_order Order>
 using gate_of =
@@ -224,7 +208,10 @@ public:
             throw;
         }
         has_ended_ = false;
-        common_.post_last(source_);
+        if (caller != nullptr && caller->runs_here)
+            drive_source();
+        else
+            common_.post_last(source_);
         return result;
     }
 
@@ -454,5 +441,4 @@ private:
     bool has_ended_ = false;        // the source has no more items
 };
 
-} // namespace detail
-} // namespace ekiden::inline EKIDEN_ABI
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -64,7 +64,7 @@ public:
         sys::atomic<std::uintptr_t>& cell = cells_[(item.number + 1) & mask_];
         // [PL1] Release: publishes what the stage did. Acquire: sees the item. Pairs with arrive().
         const std::uintptr_t before = cell.exchange(granted, sys::acq_rel);
-        if (before == empty) return nullptr;
+        if (before == empty || EKIDEN_MUTANT(ordered_gate_forgets_the_next)) return nullptr;
         cell.store(empty, sys::relaxed);
         return item_of(before);
     }
@@ -108,10 +108,7 @@ public:
         }
         std::uintptr_t word = taken;
         // [PL2] Release: publishes what the stage did, and oldest_. Pairs with arrive().
-        if (word_.compare_exchange_strong(
-                word, open, EKIDEN_MUTANT(arrival_gate_hides_the_stage) ? sys::relaxed : sys::release,
-                sys::relaxed))
-            return nullptr;
+        if (word_.compare_exchange_strong(word, open, sys::release, sys::relaxed)) return nullptr;
         // [PL2] Acquire: sees the items. Pairs with the releases in arrive().
         flow_item* newest = item_of(word_.exchange(taken, sys::acquire));
         flow_item* oldest = nullptr;
@@ -121,7 +118,7 @@ public:
             oldest = newest;
             newest = older;
         }
-        oldest_.write(oldest->next_item.read());
+        oldest_.write(EKIDEN_MUTANT(arrival_gate_forgets_the_rest) ? nullptr : oldest->next_item.read());
         return oldest;
     }
 
@@ -163,12 +160,10 @@ public:
     /// owner.
     [[nodiscard]] bool reserve() noexcept {
         if (own_.read() != nullptr) return true;
+        if (EKIDEN_MUTANT(source_waits_in_any_case)) word_.store(none, sys::relaxed);
         std::uintptr_t word = none;
         // [PL3] Release: publishes the state of the source to the put() that continues it.
-        if (word_.compare_exchange_strong(
-                word, waiting, EKIDEN_MUTANT(free_items_hide_the_source) ? sys::relaxed : sys::release,
-                sys::relaxed))
-            return false;
+        if (word_.compare_exchange_strong(word, waiting, sys::release, sys::relaxed)) return false;
         // [PL3] Acquire: sees what the items did. Pairs with the release in put().
         own_.write(item_of(word_.exchange(none, sys::acquire)));
         return true;
