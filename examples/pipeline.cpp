@@ -1,4 +1,5 @@
 /// A pipeline: lines are read in order, parsed in parallel, and written in order.
+#include <ekiden/async.hpp>
 #include <ekiden/flow.hpp>
 
 #include <iostream>

@@ -252,7 +252,7 @@ graph_node* graph_run::complete_with_conditions(graph_node& node, std::size_t ch
     const auto may_begin = [&](graph_node& later) {
         if (last != nullptr) {
             // Before the begin, because the begin may end at once.
-            if (!EKIDEN_MUTANT(graph_counts_one_begin)) pending_.fetch_add(1, sys::relaxed);
+            pending_.fetch_add(1, sys::relaxed);
             if (begin(*last)) give(*last, list);
         }
         last = &later;
