@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -260,6 +261,17 @@ bool task_group_example() {
     return halves[0] + halves[1] == 3;
 }
 
+bool combinable_example() {
+    ekiden::thread_pool pool;
+    ekiden::combinable<std::vector<int>> lists; // one list for each thread
+    ekiden::parallel_for(pool, 0, 1'000, [&lists](int i) {
+        if (i % 7 == 0) lists.local().push_back(i);
+    });
+    std::size_t found = 0;
+    lists.combine_each([&found](std::vector<int>& list) { found += list.size(); });
+    return found == 143;
+}
+
 long fibonacci(ekiden::fork_scope& scope, int n) {
     if (n < 2) return n;
     const auto [a, b] = ekiden::parallel_invoke(
@@ -329,6 +341,7 @@ int main() {
                              shared_future_example(),
                              blocking_t_example(),
                              task_group_example(),
+                             combinable_example(),
                              fork_scope_example(),
                              basic_waitable_timer_example(),
                              associated_executor_example(),

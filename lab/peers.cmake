@@ -64,8 +64,9 @@ const std::vector<peer>& known_peers() {
 ]])
 endfunction()
 
+# lab_find_header(<result> <header> <folder>...): the header can be in one of the folders.
 function(lab_find_header result header)
-  find_path(lab_${result}_folder ${header})
+  find_path(lab_${result}_folder ${header} PATH_SUFFIXES ${ARGN})
   if(lab_${result}_folder)
     set(${result} TRUE PARENT_SCOPE)
   else()
@@ -78,6 +79,7 @@ if(TBB_FOUND)
   list(APPEND lab_peer_libraries TBB::tbb)
 endif()
 lab_peer(onetbb "oneTBB" libtbb-dev ${TBB_FOUND})
+lab_peer(std_par "std::execution::par" libtbb-dev ${TBB_FOUND})
 
 lab_find_header(asio_found boost/asio/thread_pool.hpp)
 set(asio_package libboost-dev)
@@ -93,8 +95,9 @@ lab_peer(boost_asio "Boost.Asio" ${asio_package} ${asio_found})
 lab_find_header(standalone_asio_found asio/thread_pool.hpp)
 lab_peer(asio "Asio" libasio-dev ${standalone_asio_found})
 
-lab_find_header(queue_found concurrentqueue/blockingconcurrentqueue.h)
-lab_peer(concurrentqueue "moodycamel queue" libconcurrentqueue-dev ${queue_found})
+# Debian 12 has the header in concurrentqueue/, and Debian 13 in concurrentqueue/moodycamel/.
+lab_find_header(queue_header blockingconcurrentqueue.h concurrentqueue concurrentqueue/moodycamel)
+lab_peer(concurrentqueue "moodycamel queue" libconcurrentqueue-dev ${queue_header})
 
 lab_find_header(nsync_header nsync.h)
 find_library(lab_nsync_library nsync_cpp)

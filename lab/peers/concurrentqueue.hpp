@@ -8,7 +8,7 @@
 #include <lab/peers/small_task.hpp>
 
 #include <array>
-#include <concurrentqueue/blockingconcurrentqueue.h>
+#include <blockingconcurrentqueue.h>
 #include <optional>
 #include <thread>
 #include <utility>

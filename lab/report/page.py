@@ -10,7 +10,7 @@ import line_counts
 import sections
 import targets
 from model import readable, words
-from winners import Comparison
+from winners import Comparison, missing_peers
 
 KINDS = {"tour": "tour", "quick": "quick run", "full": "full run", "smoke": "smoke run"}
 STYLE = pathlib.Path(__file__).with_name("style.css")
@@ -95,7 +95,7 @@ def _winners(results):
         names = ", ".join(sorted({f"{r.title} in {r.experiment}" for r in failed.itertuples()}))
         remarks += f'<p class="warning">Failed, and therefore without a time: {html.escape(names)}.</p>'
     if not missing.empty:
-        names = ", ".join(sorted(set(missing.title)))
+        names = missing_peers(missing)
         remarks += f'<p class="warning">Not installed, and therefore not measured: {html.escape(names)}.</p>'
     if not rows:
         return remarks or '<p class="warning">Nothing was measured that could be compared.</p>'

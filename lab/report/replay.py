@@ -183,8 +183,8 @@ def _method(results):
 
 
 def page(results, width, colour, report):
-    """Returns the lines for the terminal."""
-    width = max(80, min(width, 100))
+    """Returns the lines for the terminal. `width` is None without a limit."""
+    width = max(80, min(width or 100, 100))
     models = recommend.models(results)
     advice = recommend.advise(results)
     bold, faint, plain = ("\033[1m", "\033[2m", "\033[0m") if colour else ("", "", "")

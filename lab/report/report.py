@@ -5,6 +5,7 @@
 """
 
 import argparse
+import os
 import pathlib
 import shutil
 import sys
@@ -43,7 +44,9 @@ def main():
             print(f"report.py: cannot write '{path}': {error}", file=sys.stderr)
             return 1
     if arguments.page:
-        columns = shutil.get_terminal_size().columns
+        # Nothing is cut in a file or a pipe, unless the environment states a width.
+        has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+        columns = shutil.get_terminal_size().columns if has_width else None
         lines = replay.page if results.replay else terminal.page
         print(lines(results, columns, sys.stdout.isatty(), arguments.output), end="")
     return 0

@@ -1,14 +1,14 @@
 """The page that the terminal shows at the end of a run, with a line for each experiment.
 
-Used by: report.py. It fits into 80 columns and uses up to 100. If nothing has failed, there are four more lines than
-experiments.
+Used by: report.py. It fits into 80 columns and uses up to 100. If nothing has failed and no peer is missing, there are
+five more lines than experiments. A page that goes to a file or a pipe has no limit, so its names are whole.
 """
 
 import textwrap
 
 import targets
 from model import digits, readable
-from winners import Comparison, own_row
+from winners import Comparison, missing_peers, own_row
 
 # Whose source measured the same amount of work per figure as even a quick run does.
 SAME_WORK = ("throughput", "latency", "ablation")
@@ -16,8 +16,8 @@ PLAIN, BOLD, RED, GREEN, FAINT = "\033[0m", "\033[1m", "\033[31m", "\033[32m", "
 
 
 def page(results, width, colour, report):
-    """Returns the page as text. `report` is the path of the full report."""
-    width = max(80, min(width, 100))
+    """Returns the page as text. `width` is None without a limit. `report` is the path of the full report."""
+    width = 1000 if width is None else max(80, min(width, 100))
     ran = [_row(results, name) for name in results.run["experiments"]]
     lines = [_title(results)]
     if results.machine.get("disturbed"):
@@ -25,7 +25,9 @@ def page(results, width, colour, report):
                      "began")
     lines += _table(ran, width, colour)
     lines += _failures(results, width, colour)
+    lines += _missing(results, width)
     lines.append("ratio: above 1 ekiden is ahead, ~ within the spread; src: the source's figure")
+    lines.append("goals: each beside the peer that promises the same, which is not always the best peer")
     lines.append(f"see {report}#NAME; './dev lab NAME' measures all its cells, --quick all")
     return "".join(line[:width + 9 * line.count("\033")].rstrip() + "\n" for line in lines)
 
@@ -150,3 +152,11 @@ def _failures(results, width, colour):
         text = textwrap.shorten(f"FAILED {cell.title} in {where}: {cell.reason}", width, placeholder=" ..")
         lines.append(f"{RED}{text}{PLAIN}" if colour else text)
     return lines
+
+
+def _missing(results, width):
+    """Returns a line with the peers that were not measured, and the packages that would bring them."""
+    missing = results.cells[results.fresh & (results.cells.status == "not installed")]
+    if missing.empty:
+        return []
+    return [textwrap.shorten("not installed: " + missing_peers(missing), width, placeholder=" ..")]

@@ -14,6 +14,11 @@ def own_row(experiment):
     return OWN.get(experiment["name"], "ekiden")
 
 
+def missing_peers(cells):
+    """Returns the titles of the peers in these cells, each with the package that would bring it."""
+    return ", ".join(sorted({f"{c.title} ({c.reason.removeprefix('package ')})" for c in cells.itertuples()}))
+
+
 class Comparison:
     """`figure` is the compared figure. `us` and `best` are summaries with the implementation's title, or None if no
     cell has the figure. Rows that do less than the others (not ranked) cannot win."""
@@ -40,9 +45,10 @@ class Comparison:
 
     @property
     def undecided(self):
-        """Returns whether the quartiles overlap."""
+        """Returns whether the quartiles overlap, or the ratio rounds to 1."""
         return (self.us["lower_quartile"] <= self.best["upper_quartile"]
-                and self.best["lower_quartile"] <= self.us["upper_quartile"])
+                and self.best["lower_quartile"] <= self.us["upper_quartile"]
+                or self.ratio is not None and digits(self.ratio) == digits(1))
 
     @property
     def ratio(self):

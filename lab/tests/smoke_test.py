@@ -47,10 +47,14 @@ def main(lab, report):
         sys.path.insert(0, str(pathlib.Path(report).resolve().parent))
         import model  # pylint: disable=import-outside-toplevel
         import terminal  # pylint: disable=import-outside-toplevel
-        for columns in (80, 100, 200):
-            shown = terminal.page(model.load(out), columns, False, str(page)) if columns > 80 else narrow
+        for columns in (80, 100, 200, None):
+            shown = narrow if columns == 80 else terminal.page(model.load(out), columns, False, str(page))
             lines = shown.splitlines()
-            assert len(lines) <= len(listed) + 4 and all(len(line) <= min(columns, 100) for line in lines), shown
+            assert len(lines) <= len(listed) + 6, shown
+            if columns is None:
+                assert ".." not in shown, shown # nothing is cut
+            else:
+                assert all(len(line) <= min(columns, 100) for line in lines), shown
             assert [line.split()[0] for line in lines if line.split()[0] in listed] == listed, shown
             assert "FAILED" not in shown, shown
             # An experiment that needs a server can have no cell that this machine can run.

@@ -19,9 +19,6 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Throws std::system_error(operation_canceled).
-[[noreturn]] void throw_reduction_stopped();
-
 /// Runs the piece [first, last) of a loop. Two loops with the same size and the same grain are always split
 /// in the same places.
 template <class T, class Combine, class Step>
@@ -36,8 +33,8 @@ T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope
         });
     }
     const std::size_t middle = first + (last - first) / 2;
-    auto [left, right] = parallel_invoke(
-        scope,
+    auto [left, right] = fork_pieces(
+        loop.run, scope,
         [&loop, first, middle, grain](fork_scope& s) {
             return in_fixed_shape(loop, s, first, middle, grain);
         },
@@ -59,7 +56,7 @@ T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine
     };
     T result =
         total == 0 || run.is_over() ? identity : in_fork_tree(pool, all, total > 1 ? &history : nullptr);
-    if (run.is_over()) throw_reduction_stopped();
+    if (run.is_over()) throw_stopped("parallel_reduce");
     return result;
 }
 
@@ -116,7 +113,7 @@ T reduce_numbers(thread_pool* pool, First first, Last last, const T& identity, M
                                  });
         }
     }
-    throw_reduction_stopped();
+    throw_stopped("parallel_reduce");
 }
 
 template <class Range, class T, class Map, class Combine>
@@ -133,7 +130,7 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, 
                                  return sum;
                              });
     }
-    throw_reduction_stopped();
+    throw_stopped("parallel_reduce");
 }
 
 } // namespace detail

@@ -50,8 +50,8 @@ struct quicksort {
             run.end();
             throw;
         }
-        parallel_invoke(
-            scope, [=, this](fork_scope& s) { sort(s, first, middle, levels - 1); },
+        fork_pieces(
+            run, scope, [=, this](fork_scope& s) { sort(s, first, middle, levels - 1); },
             [=, this](fork_scope& s) { sort(s, middle, last, levels - 1); });
     }
 
@@ -116,8 +116,8 @@ struct number_sort {
         }
         const auto [middle, rest] = algorithm::partition(first, last, bound);
         advance(rest - middle); // the equal elements are in their final places
-        parallel_invoke(
-            scope, [=, this, end = middle](fork_scope& s) { sort(s, first, end, bound, levels - 1); },
+        fork_pieces(
+            run, scope, [=, this, end = middle](fork_scope& s) { sort(s, first, end, bound, levels - 1); },
             [=, this, begin = rest](fork_scope& s) { sort(s, begin, last, begin - 1, levels - 1); });
     }
 
@@ -131,9 +131,10 @@ struct number_sort {
     }
 };
 
+/// Returns whether two threads can sort the elements with `Compare`. If not, the compilation fails with a
+/// message.
 template <class Iterator, class Compare>
-bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& compare,
-                   const loop_options& options) {
+constexpr bool is_sort() {
     constexpr bool is_separate = has_separate_elements<Iterator>;
     static_assert(is_separate,
                   "ekiden: parallel_sort: two threads must not write to neighboring elements of a "
@@ -144,7 +145,13 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
                                                        std::iter_reference_t<Iterator>>;
     static_assert(can_compare, "ekiden: parallel_sort: compare must be callable as compare(a, b) with two "
                                "elements and return a bool");
-    if constexpr (is_separate && can_move && can_compare) {
+    return is_separate && can_move && can_compare;
+}
+
+template <class Iterator, class Compare>
+bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& compare,
+                   const loop_options& options) {
+    if constexpr (is_sort<Iterator, Compare>()) {
         const auto count = static_cast<std::size_t>(last - first);
         loop_run run(options, count);
         const std::size_t grain = std::min(run.has_grain() ? run.grain() : 2048, count);

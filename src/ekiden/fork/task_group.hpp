@@ -6,12 +6,15 @@
 #include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/fork/detail/task_count.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/queue/task.hpp>
+#include <ekiden/queue/task_list.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -25,6 +28,14 @@ namespace ekiden::inline EKIDEN_ABI {
 enum class on_error : std::uint8_t {
     run_all,  ///< the other tasks still run
     stop_rest ///< the group requests a stop of its tasks
+};
+
+/// Options of a task_group.
+struct task_group_options {
+    on_error then = on_error::run_all; ///< what the group does when a task throws
+    /// At most this number of tasks of the group run at the same time. If `concurrency` is 0, there is no
+    /// limit. Tasks that a task of the group posts elsewhere do not count.
+    std::size_t concurrency = 0;
 };
 
 /// A group of tasks of one pool.
@@ -42,6 +53,15 @@ public:
     explicit task_group(on_error then = on_error::run_all);
     /// Constructs a group for tasks of `pool`. Throws std::bad_alloc.
     explicit task_group(thread_pool& pool, on_error then = on_error::run_all);
+    /// Constructs a group with options, for tasks of this_pool(). Throws std::bad_alloc, and whatever
+    /// default_pool() throws.
+    ///
+    /// If the number of tasks that run is limited, the other tasks wait in the group. They begin in the order
+    /// of the calls of spawn(). A waiting task occupies no worker. A task that waits, for example for a
+    /// future, counts as running.
+    explicit task_group(const task_group_options& options);
+    /// Constructs a group with options, for tasks of `pool`. Throws std::bad_alloc.
+    explicit task_group(thread_pool& pool, const task_group_options& options);
     /// Waits for all tasks. Drops the exceptions of the tasks.
     ~task_group();
     task_group(const task_group&) = delete;
@@ -67,7 +87,10 @@ public:
             refuse_empty<callable>(f, "task_group::spawn");
             adding here(*this);
             // A closed pool drops the task.
-            (void)pool_.post(member<callable>{ticket(*this), std::forward<F>(f)});
+            if (concurrency_ == 0)
+                (void)pool_.post(member<callable>{ticket(*this), std::forward<F>(f)});
+            else
+                begin_or_queue(make_task(member<callable>{ticket(*this), std::forward<F>(f)}));
             here.is_posted = true;
         }
     }
@@ -174,6 +197,8 @@ private:
         }
     };
 
+    class runner;
+
     /// A call of spawn() that is in progress in this thread. The pool may destroy the spawned task during the
     /// call. If spawn() throws afterwards, the destroyed task does not count as dropped. So dropped tasks are
     /// counted when spawn() ends.
@@ -189,10 +214,16 @@ private:
     private:
         friend class task_group;
 
+        [[nodiscard]] static adding* of(const task_group& group) noexcept;
+
         task_group& group_;
         adding* const outer_;
         std::uint64_t dropped_ = 0; // number of tasks destroyed in this call, which tasks_ still counts
     };
+
+    void begin_or_queue(task* spawned);
+    [[nodiscard]] task* next_or_leave() noexcept;
+    void drop_place() noexcept;
 
     void dropped() noexcept;
     void drop(std::uint64_t tasks, std::uint64_t uncounted) noexcept;
@@ -200,13 +231,16 @@ private:
 
     thread_pool& pool_;
     const on_error then_;
+    const std::size_t concurrency_;           // 0 if there is no limit
     sys::atomic<bool> stop_requested_{false}; // written under lock_
     mutable sys::slow_lock lock_;
     std::stop_source stop_;         // under lock_
     std::exception_ptr first_;      // under lock_
     detail::exception_list others_; // under lock_
     std::uint64_t dropped_ = 0;     // under lock_: number of tasks that were dropped
-    detail::task_count tasks_;
+    std::size_t places_taken_ = 0;  // under lock_: number of runners; less than concurrency_ only if
+    task_list queue_;               // under lock_: queue_ is empty
+    detail::task_count tasks_;      // counts the tasks and the runners
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -24,7 +24,8 @@ namespace ekiden::inline EKIDEN_ABI::postgres {
 struct poster_options {
     std::string queue;              ///< The name of the queue. Required.
     std::size_t capacity = 100'000; ///< The maximum number of records that are not committed. At least 1.
-    std::size_t capacity_bytes = 64U << 20; ///< the maximum bytes of these records. At least 1.
+    /// The maximum bytes of these records. At least 1. A record that is larger is sent when it is alone.
+    std::size_t capacity_bytes = 64U << 20;
     /// What post() and submit() do at a capacity: `reject` or `block`. The other values are refused.
     when_full policy = when_full::reject;
     std::size_t records_per_commit =
@@ -62,8 +63,8 @@ public:
     poster& operator=(const poster&) = delete;
 
     /// Accepts a record. Without a value, the record is a tombstone. Returns false if the poster is closed,
-    /// or if there is no room and the policy is `reject`. A record that is larger than `capacity_bytes` is
-    /// always refused. Throws std::bad_alloc.
+    /// or if there is no room and the policy is `reject`. A record that is larger than `capacity_bytes`
+    /// has room when no other record is pending. Throws std::bad_alloc.
     [[nodiscard]] bool post(std::string_view key, std::optional<std::string_view> value,
                             const records::headers& with = {});
 

@@ -20,6 +20,7 @@
 #include <exception>
 #include <stop_token>
 #include <system_error>
+#include <utility>
 
 using namespace ekiden;
 using namespace std::chrono_literals;
@@ -213,7 +214,9 @@ TEST_CASE("a request that the lanes refuse or abandon is dropped before it begin
     auto refused = spawn_in_turn(accounts, 1, never, use_future);
     promise<std::exception_ptr> told;
     auto failure = told.get_future();
-    spawn_in_turn(accounts, 1, never, [&told](std::exception_ptr error) { told.set_value(error); });
+    // The handler moves the exception. ThreadSanitizer does not see how libstdc++ counts the copies of one.
+    spawn_in_turn(accounts, 1, never,
+                  [&told](std::exception_ptr error) { told.set_value(std::move(error)); });
     CHECK(code_of([&] { std::rethrow_exception(failure.get()); }) == std::errc::operation_canceled);
     spawn_in_turn(accounts, 1, never); // no report is made
     CHECK(code_of([&] { refused.get(); }) == std::errc::operation_canceled);

@@ -16,11 +16,16 @@ cluster::cluster(ekiden::sim_context& at, std::size_t partitions)
 
 // ---- the group
 
-std::uint64_t cluster::join(std::weak_ptr<member_port> port) {
-    members_[++last_member_] = {std::move(port), now() + session};
-    const std::uint64_t made = last_member_;
+std::uint64_t cluster::new_member() {
+    pending_.insert(++last_member_);
+    return last_member_;
+}
+
+bool cluster::join(std::uint64_t member, std::weak_ptr<member_port> port) {
+    if (pending_.erase(member) == 0) return heartbeat(member);
+    members_[member] = {std::move(port), now() + session};
     rebalance();
-    return made;
+    return true;
 }
 
 void cluster::forget(std::uint64_t member) {
@@ -29,6 +34,7 @@ void cluster::forget(std::uint64_t member) {
 }
 
 void cluster::leave(std::uint64_t member) {
+    pending_.erase(member);
     if (!members_.contains(member)) return;
     forget(member);
     rebalance();
@@ -103,8 +109,11 @@ answer cluster::check_group(std::uint64_t member, std::int32_t generation, const
     if (generation != generation_) return answer::abortable;
     for (const auto& [partition, offset] : what) {
         if (offset.metadata.size() > most_metadata) return answer::abortable;
-        // A real broker does not check this. A worker that relies on the broker loses records.
-        expect(owners_[index(partition)] == member, "a commit names a partition that the worker has lost");
+        // A real broker does not check this. A worker that relies on the broker loses records. A request that
+        // was sent before its partition was given back can arrive later, while nobody owns the partition: the
+        // next owner begins with the next generation, and then this request is refused.
+        const std::uint64_t owner = owners_[index(partition)];
+        expect(owner == member || owner == 0, "a commit names a partition that the worker has lost");
     }
     return answer::ok;
 }

@@ -70,7 +70,13 @@ public:
     std::chrono::milliseconds transaction_timeout{12'000};
 
     // ---- the group
-    std::uint64_t join(std::weak_ptr<member_port> port);
+    /// The answer to the first request to join. As since Kafka 2.2 (KIP-394), it only names the new member.
+    /// If this answer is late or lost, no member is left in the group that owns partitions unknown to the
+    /// process.
+    [[nodiscard]] std::uint64_t new_member();
+    /// A member that the process knows enters the group. Returns false for a member that is not known any
+    /// more.
+    [[nodiscard]] bool join(std::uint64_t member, std::weak_ptr<member_port> port);
     void leave(std::uint64_t member);
     /// Returns false for a member that is not known any more.
     [[nodiscard]] bool heartbeat(std::uint64_t member);
@@ -133,6 +139,7 @@ private:
     void forget(std::uint64_t member);
 
     std::map<std::uint64_t, member_state> members_;
+    std::set<std::uint64_t> pending_; // members that have a name and have not entered
     std::uint64_t last_member_ = 0;
     std::int32_t generation_ = 0;
     std::vector<std::uint64_t> owners_;  // 0 if nobody owns the partition

@@ -84,6 +84,7 @@ public:
 private:
     void each_round();
     void trouble();
+    void stall();
     void check_once(const std::vector<const output_entry*>& results) const;
     template <class F>
     void after(std::chrono::nanoseconds delay, F&& f) {
@@ -140,6 +141,14 @@ void world::trouble() {
     }
 }
 
+/// The connections of a worker stand still, each for a time of its own.
+void world::stall() {
+    const std::size_t i = choose(static_cast<std::uint32_t>(workers_.size()));
+    for (connection& wire : places_[i]->wires)
+        broker_.get_executor().post(
+            [this, &wire, seconds = choose(7)] { wire.stall(broker_, std::chrono::seconds(seconds)); });
+}
+
 void world::each_round() {
     ++rounds_;
     broker_.get_executor().post([this] {
@@ -153,6 +162,7 @@ void world::each_round() {
         --troubles_;
         trouble();
     }
+    if (rounds_ < 60 && choose(6) == 0) stall();
     if (!is_closing_) {
         for (std::size_t i = 0; i != workers_.size(); ++i)
             if ((!workers_[i] || workers_[i]->is_over()) && (rounds_ > 60 || choose(4) == 0)) begin(i);

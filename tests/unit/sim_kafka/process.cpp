@@ -23,6 +23,16 @@ std::string text_of(std::span<const std::int32_t> partitions) {
 
 } // namespace
 
+void connection::stall(ekiden::sim_context& broker, std::chrono::nanoseconds length) {
+    if (length == 0s || std::exchange(is_stalled_, true)) return;
+    const auto timer = std::make_shared<ekiden::steady_timer>(broker, length);
+    timer->async_wait([timer, this](std::error_code) {
+        is_stalled_ = false;
+        if (!waiting_.empty()) ekiden::sim::reached("a stalled connection has continued");
+        for (const auto& request : std::exchange(waiting_, {})) request();
+    });
+}
+
 process::process(cluster& c, place_of_worker& place, observations& seen, core::core_options chosen)
     : cluster_(c), place_(place), seen_(seen), options_(chosen), tick_timer_(place.context),
       plain_producer_(c.new_producer()), core_(std::move(chosen), *this) {}
@@ -152,16 +162,31 @@ void process::join() {
     generation_ = 0;
     is_revoking_ = false;
     call<std::uint64_t>(
-        "join", [self = weak_from_this()](cluster& c) { return c.join(self); },
+        "new member", [](cluster& c) { return c.new_member(); },
         [this](const std::uint64_t* got) {
+            if (!got) {
+                is_joining_ = false;
+                return join();
+            }
+            member_ = *got;
+            enter();
+        });
+}
+
+/// The second step of join(). A late answer to an older request is dropped, as librdkafka does. The name of
+/// the member stays the same until the broker does not know it any more.
+void process::enter() {
+    call<bool>(
+        "join", [member = member_, self = weak_from_this()](cluster& c) { return c.join(member, self); },
+        [this](const bool* known) {
+            if (known == nullptr) return enter();
             is_joining_ = false;
-            if (!got) return join();
-            if (member_ == 0 && *got > lost_member_) member_ = *got;
+            if (!*known) lose();
         });
 }
 
 void process::beat() {
-    if (member_ != 0) {
+    if (member_ != 0 && !is_joining_) {
         call<bool>(
             "heartbeat", [member = member_](cluster& c) { return c.heartbeat(member); },
             [this, member = member_](const bool* known) {
@@ -175,7 +200,7 @@ void process::beat() {
 void process::lose() {
     ekiden::sim::reached("lost");
     tell("has lost its session");
-    lost_member_ = std::exchange(member_, 0);
+    member_ = 0;
     std::vector<std::int32_t> all;
     for (const auto& [partition, from] : assigned_) all.push_back(partition);
     is_revoking_ = true;
@@ -197,7 +222,6 @@ void process::revoke(std::uint64_t member, std::int32_t generation, std::vector<
 
 void process::assign(std::uint64_t member, std::int32_t generation, std::vector<std::int32_t> what) {
     later([this, member, generation, what = std::move(what)] {
-        if (member_ == 0 && is_joining_ && member > lost_member_) member_ = member;
         if (member != member_) return;
         tell("assigned" + text_of(what) + ", generation " + std::to_string(generation));
         generation_ = generation;

@@ -33,15 +33,31 @@ struct observations {
     std::size_t payloads = 0; ///< that have not been released
 };
 
+/// A connection to the broker. While it is stalled, its requests wait, and their senders repeat them on the
+/// other connection. So they can be handled after later requests. Used in the broker's context.
+class connection {
+public:
+    connection(ekiden::sim_context& here, cluster& c, const char* name) : link(here, c.place, name) {}
+    void stall(ekiden::sim_context& broker, std::chrono::nanoseconds length);
+    void handle(std::function<void()> request) {
+        if (is_stalled_) return waiting_.push_back(std::move(request));
+        request();
+    }
+    ekiden::sim::link link;
+
+private:
+    bool is_stalled_ = false;
+    std::vector<std::function<void()>> waiting_;
+};
+
 /// A machine on which one process after the other runs. Its connections survive its processes, so a message
 /// of a killed process can arrive later. After a time-out, a process uses the other connection. So a request
 /// that has timed out can arrive after later requests.
 struct place_of_worker {
     place_of_worker(cluster& c, const char* name)
-        : context({.name = name, .in_order = true}),
-          wires{{{context, c.place, name}, {context, c.place, name}}} {}
+        : context({.name = name, .in_order = true}), wires{{{context, c, name}, {context, c, name}}} {}
     ekiden::sim_context context;
-    std::array<ekiden::sim::link, 2> wires;
+    std::array<connection, 2> wires;
     std::size_t current = 0; ///< the connection that is used
 };
 
@@ -119,6 +135,7 @@ private:
     void fetch_from(std::int32_t partition, fetch& from);
     void beat();
     void join();
+    void enter();
     void lose();
     void take_step();
     void step_ended(const answer* result);
@@ -141,7 +158,6 @@ private:
     bool is_paused_ = false;
     bool is_leaving_ = false;
     bool is_joining_ = false;
-    std::uint64_t lost_member_ = 0; // no older one is adopted
     bool wakes_ = false;
     std::deque<std::function<void()>> backlog_; // events of the time in which the process was stopped
 
@@ -149,7 +165,8 @@ private:
     std::int32_t generation_ = 0;
     std::map<std::int32_t, fetch> assigned_; // until unassign()
     bool is_revoking_ = false;
-    std::int64_t epoch_ = -1; // of the producer
+    std::int64_t epoch_ = -1;      // of the producer
+    std::int64_t late_epoch_ = -2; // of the last request that has timed out
     std::int64_t sequence_ = 0;
     step step_;
 
@@ -197,14 +214,14 @@ void process::call(const char* what, std::function<Result(cluster&)> at_broker,
         if (!std::exchange(*is_answered, true)) (*ended)(got);
     };
     auto& wire = place_.wires[place_.current];
-    auto only_once = std::make_unique<std::function<Result(cluster&)>>(std::move(at_broker));
-    const bool was_sent =
-        wire.send([&c = cluster_, &wire, complete, self = weak_from_this(), request = std::move(only_once)] {
-            const Result got = (*request)(c);
-            (void)wire.send_back([self, complete, got] {
-                if (const auto p = self.lock()) p->run([complete, got] { complete(&got); });
-            });
+    auto request = [&c = cluster_, &wire, complete, self = weak_from_this(), at = std::move(at_broker)] {
+        const Result got = at(c);
+        (void)wire.link.send_back([self, complete, got] {
+            if (const auto p = self.lock()) p->run([complete, got] { complete(&got); });
         });
+    };
+    auto only_once = std::make_unique<std::function<void()>>(std::move(request));
+    const bool was_sent = wire.link.send([&wire, once = std::move(only_once)] { wire.handle(*once); });
     (void)was_sent;
     (void)what;
     after(call_limit, [this, complete, is_answered] {

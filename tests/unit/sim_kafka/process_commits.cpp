@@ -65,6 +65,8 @@ void process::commit(core::commit_batch& batch) {
     for (const core::commit_part& part : batch.parts)
         tell("commits " + std::to_string(part.partition) + " to " + std::to_string(part.offset) + ", "
              + std::to_string(part.carried.size()) + " records " + part.metadata);
+    expect(epoch_ != late_epoch_ || !options_.is_transactional,
+           "after a request that has timed out, the next transaction has a new producer");
     step_ = {step::outputs, &batch, batch.number, ++sequence_};
     later([this, number = batch.number] {
         if (step_.number == number) take_step();
@@ -136,6 +138,7 @@ void process::take_step() {
 
 void process::step_ended(const answer* result) {
     step_.has_timed_out = step_.has_timed_out || !result;
+    if (!result) late_epoch_ = epoch_;
     core::call_result told = result_of(result);
     told.wants_new_producer = step_.has_timed_out && options_.is_transactional;
     if (told.what == core::outcome::succeeded && step_.now != step::end && step_.now != step::abort) {

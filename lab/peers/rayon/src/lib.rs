@@ -374,3 +374,27 @@ pub unsafe extern "C" fn lab_rayon_nested(pool: *mut ThreadPool, turns: i64) -> 
 pub extern "C" fn lab_rust_nested(turns: i64) -> i64 {
     (0..OUTER * INNER).map(|number| nested_call(turns, number)).sum()
 }
+
+/// A record of the experiment algorithms.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Record {
+    key: u32,
+    place: u32,
+}
+
+/// # Safety
+/// `pool` comes from `lab_rayon_start`; `at` has `n` elements.
+#[no_mangle]
+pub unsafe extern "C" fn lab_rayon_find(pool: *mut ThreadPool, at: *const u32, n: usize, wanted: u32) -> usize {
+    let values = std::slice::from_raw_parts(at, n);
+    (*pool).install(|| values.par_iter().position_first(|&value| value == wanted)).unwrap_or(n)
+}
+
+/// # Safety
+/// `pool` comes from `lab_rayon_start`; `at` has `n` elements.
+#[no_mangle]
+pub unsafe extern "C" fn lab_rayon_stable_sort(pool: *mut ThreadPool, at: *mut Record, n: usize) {
+    let values = std::slice::from_raw_parts_mut(at, n);
+    (*pool).install(|| values.par_sort_by_key(|record| record.key));
+}

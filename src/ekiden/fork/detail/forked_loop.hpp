@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -26,9 +27,46 @@ public:
     void end() noexcept { is_over_.store(true, sys::relaxed); }
     void advance(std::size_t) const noexcept {}
     [[nodiscard]] static constexpr std::size_t grain() noexcept { return 1; }
+    [[nodiscard]] static constexpr bool is_limited() noexcept { return false; }
+    [[nodiscard]] static constexpr bool take_place() noexcept { return true; }
+    static constexpr void release_place() noexcept {}
 
 private:
     sys::atomic<bool> is_over_{false};
+};
+
+/// Two pieces of a loop whose number of threads is limited. Each of the pieces has a place. The piece that
+/// ends first releases its place. The place of the other piece is left for the parent of both.
+template <class Run>
+class two_pieces {
+public:
+    explicit two_pieces(Run& run) noexcept : run_(run) {}
+
+    /// Call this at the end of each piece.
+    void end_one() noexcept {
+        if (!one_has_ended_.exchange(true, sys::relaxed)) run_.release_place();
+    }
+
+    struct end_of_one {
+        explicit end_of_one(two_pieces& both) noexcept : both_(both) {}
+        ~end_of_one() { both_.end_one(); }
+        end_of_one(const end_of_one&) = delete;
+        end_of_one& operator=(const end_of_one&) = delete;
+
+    private:
+        two_pieces& both_;
+    };
+
+private:
+    Run& run_;
+    sys::atomic<bool> one_has_ended_{false};
+};
+
+template <>
+class two_pieces<plain_run> {
+public:
+    explicit two_pieces(plain_run&) noexcept {}
+    void end_one() noexcept {}
 };
 
 /// Calls `call(scope, i)` for each number `i` of a range. If a call throws, the loop ends in all threads.
@@ -43,6 +81,10 @@ public:
     /// set up the stack frame of the loop, even a call that runs no loop.
     [[gnu::noinline]] void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
         while (first != last && !run_.is_over()) {
+            if (run_.is_limited() && !run_.take_place()) {
+                alone(scope, first++);
+                continue;
+            }
             rest others(*this, scope, first + 1, last);
             bool is_whole = true;
             try {
@@ -66,14 +108,28 @@ public:
     }
 
 private:
+    /// Makes one call, and offers no other call meanwhile.
+    void alone(fork_scope& scope, std::size_t place) {
+        try {
+            call_(scope, place);
+            run_.advance(1);
+        } catch (...) {
+            run_.end();
+            throw;
+        }
+    }
+
     /// Makes the calls for all numbers of [first, last) in a thread that has stolen these calls.
     void halve(fork_scope& scope, std::size_t first, std::size_t last) {
         if (run_.is_over()) return;
         if (last - first <= small) return (*this)(scope, first, last);
         const std::size_t middle = first + (last - first + 1) / 2;
-        parallel_invoke(
-            scope, [this, first, middle](fork_scope& s) { halve(s, first, middle); },
-            [this, middle, last](fork_scope& s) { halve(s, middle, last); });
+        const auto left = [this, first, middle](fork_scope& s) { halve(s, first, middle); };
+        const auto right = [this, middle, last](fork_scope& s) { halve(s, middle, last); };
+        if constexpr (std::is_same_v<Run, plain_run>)
+            parallel_invoke(scope, left, right);
+        else
+            fork_pieces(run_, scope, left, right);
     }
     static constexpr std::size_t small = 16;
 
@@ -81,8 +137,10 @@ private:
     class rest final : public fork_child {
     public:
         rest(forked_loop& loop, fork_scope& scope, std::size_t first, std::size_t last) noexcept
-            : fork_child(run_here_, scope), loop_(loop), first_(first), last_(last) {}
-        ~rest() {}
+            : fork_child(run_here_, scope), loop_(loop), first_(first), last_(last), places_(loop.run_) {}
+        ~rest() {
+            if (loop_.run_.is_limited() && !is_published()) loop_.run_.release_place();
+        }
 
         using fork_child::is_published;
         using fork_child::offer;
@@ -95,7 +153,7 @@ private:
         [[gnu::cold, gnu::noinline]] void join_and_keep() noexcept {
             fork_errors own = caught_fork_errors();
             loop_.run_.end();
-            keep(joined(std::move(own), is_published() && !take_back() ? kept() : fork_errors()));
+            keep(joined(std::move(own), is_published() && !join() ? kept() : fork_errors()));
         }
 
         /// Joins the child if it was published. Returns false if no thread has stolen the child. If finish()
@@ -104,7 +162,7 @@ private:
         /// join_and_keep() has stored.
         [[gnu::cold, gnu::noinline]] bool finish(bool is_whole) {
             if (is_whole && !is_published()) return true;
-            if (is_whole && take_back()) return false;
+            if (is_whole && join()) return false;
             fork_errors errors = kept();
             if (errors.thrown != nullptr) throw_fork_errors(std::move(errors));
             return true;
@@ -119,6 +177,17 @@ private:
             } catch (...) {
                 self->keep(caught_fork_errors());
             }
+            self->end_one();
+        }
+
+        /// Joins the published child. Returns true if no thread has stolen it.
+        bool join() noexcept {
+            end_one(); // this thread runs no call while it waits
+            return take_back();
+        }
+
+        void end_one() noexcept {
+            if (loop_.run_.is_limited()) places_.end_one();
         }
 
         void keep(fork_errors errors) noexcept {
@@ -136,6 +205,7 @@ private:
         forked_loop& loop_;
         std::size_t first_;
         const std::size_t last_;
+        [[no_unique_address]] two_pieces<Run> places_; // of the current call, and of this child
         union {
             fork_errors errors_; // constructed by keep()
         };

@@ -1,7 +1,5 @@
 #include <ekiden/fork/detail/parallel_loop.hpp>
 
-#include <ekiden/fork/parallel_reduce.hpp>
-
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -31,9 +29,9 @@ void throw_negative_bound(const char* algorithm, const char* bound, std::intmax_
                                 + "; allowed beside an unsigned bound are 0 and more");
 }
 
-void throw_reduction_stopped() {
+void throw_stopped(const char* algorithm) {
     throw std::system_error(std::make_error_code(std::errc::operation_canceled),
-                            "ekiden: parallel_reduce: stopped before the end");
+                            "ekiden: " + std::string(algorithm) + ": stopped before the end");
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

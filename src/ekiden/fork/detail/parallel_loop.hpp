@@ -1,6 +1,6 @@
 /// The common parts of the parallel algorithms: options, and loops that split when a thread asks for work.
 ///
-/// Part: fork. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce, parallel_sort.
+/// Part: fork. Used by: the parallel algorithms.
 ///
 /// Each algorithm runs in the calling thread and in workers of a pool. The first argument can be a pool, as
 /// in parallel_for(pool, 0, n, body). Without this argument, the algorithm uses this_pool().
@@ -48,6 +48,9 @@ struct loop_options {
     /// This option applies only to parallel_reduce(). If true, the order in which values are combined depends
     /// only on the number of iterations and on the grain.
     bool deterministic = false;
+    /// At most this number of threads run the algorithm at the same time. If `concurrency` is 0, all workers
+    /// of the pool may take part. Calls that an iteration forks itself do not count.
+    std::size_t concurrency = 0;
 };
 
 // ---- private: the parts of a loop
@@ -77,6 +80,30 @@ public:
         }
     }
 
+    // ---- the limit of concurrency
+    //
+    // Each piece of the loop that a thread runs, or that another thread may steal, has a place. With the
+    // option `concurrency`, the number of places is limited. The root piece begins with a place.
+
+    [[nodiscard]] bool is_limited() const noexcept { return options_.concurrency != 0; }
+
+    /// Returns whether a place is free. The answer is a hint.
+    [[nodiscard]] bool has_place() const noexcept {
+        return !is_limited() || places_taken_.load(sys::relaxed) < options_.concurrency;
+    }
+
+    /// Acquires a place, and returns false if none is free. Call this only for a limited loop.
+    [[nodiscard]] bool take_place() noexcept {
+        // Relaxed: the counter protects no data.
+        std::size_t taken = places_taken_.load(sys::relaxed);
+        while (taken < options_.concurrency) {
+            if (places_taken_.compare_exchange_weak(taken, taken + 1, sys::relaxed, sys::relaxed))
+                return true;
+        }
+        return false;
+    }
+    void release_place() noexcept { places_taken_.fetch_sub(1, sys::relaxed); }
+
     /// Counts `count` more iterations as done.
     void advance(std::size_t count) {
         if (options_.progress) report(count);
@@ -95,18 +122,25 @@ private:
     // Each step reads is_over_, and only the end of the loop writes to it.
     alignas(sys::isolation) sys::atomic<bool> is_over_{false};
     std::optional<std::stop_callback<ender>> on_stop_;
-    alignas(sys::isolation) sys::atomic<std::size_t> done_{0};
+    alignas(sys::isolation) sys::atomic<std::size_t> places_taken_{1}; // only used by a limited loop
+    sys::atomic<std::size_t> done_{0};
     sys::slow_lock reporting_;
     std::size_t reported_ = 0; // under reporting_
 };
 
-/// The size of a step, which is the number of iterations that a loop runs between two checks for requests. A
-/// step takes about 2 us and has at most 512 iterations. If the loop has a grain, the size of each step is
-/// the grain.
+/// How long the steps of a loop should be.
+struct step_aim {
+    std::uint64_t ns = 2000;
+    std::size_t most = 512; // iterations
+};
+
+/// The size of a step, which is the number of iterations that a loop runs between two checks for requests. By
+/// default, a step takes about 2 us and has at most 512 iterations. If the loop has a grain, the size of each
+/// step is the grain.
 class loop_step {
 public:
-    explicit loop_step(const loop_run& run) noexcept
-        : size_(run.has_grain() ? run.grain() : 1), is_fixed_(run.has_grain()) {}
+    explicit loop_step(const loop_run& run, step_aim aim = {}) noexcept
+        : size_(run.has_grain() ? run.grain() : 1), is_fixed_(run.has_grain()), aim_(aim) {}
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
@@ -124,27 +158,49 @@ public:
         }
         const std::uint64_t took = sys::now_ns() - start_;
         may_be_long_ = took > long_ns;
-        const bool grows = !is_fixed_ && took < aim_ns / 2 && size_ != most;
-        const bool is_slow = took > aim_ns * 2;
+        const bool grows = !is_fixed_ && took < aim_.ns / 2 && size_ != aim_.most;
+        const bool is_slow = took > aim_.ns * 2;
         if (grows)
-            size_ = std::min(size_ * 2, most);
+            size_ = std::min(size_ * 2, aim_.most);
         else if (is_slow && !is_fixed_)
-            size_ = std::max<std::size_t>(size_ * aim_ns / took, 1);
+            size_ = std::max<std::size_t>(size_ * aim_.ns / took, 1);
         if (!grows && !is_slow) untimed_ = untimed_steps;
     }
 
 private:
-    static constexpr std::uint64_t aim_ns = 2000;
     static constexpr std::uint64_t long_ns = 16'000;
-    static constexpr std::size_t most = 512;
     static constexpr unsigned untimed_steps = 7; // because reading the clock is slow on some machines
 
     std::size_t size_;
     const bool is_fixed_;
+    const step_aim aim_;
     bool may_be_long_ = true;
     unsigned untimed_ = 0; // number of steps until the clock is read again
     std::uint64_t start_ = 0;
 };
+
+/// Calls `f(scope)` and `g(scope)`, which run two pieces of a loop. The calls may run in parallel if a place
+/// is free. The caller has a place before and after the call. If one of the two calls throws, the other call
+/// may be left out, so the loop must end in this case.
+template <class F, class G>
+fork_result<F, G> fork_pieces(loop_run& run, fork_scope& scope, F&& f, G&& g) {
+    if (!run.is_limited()) return parallel_invoke(scope, std::forward<F>(f), std::forward<G>(g));
+    if (!run.take_place()) {
+        auto first = fork_call(std::forward<F>(f), scope);
+        return std::tuple_cat(std::move(first), fork_call(std::forward<G>(g), scope));
+    }
+    two_pieces<loop_run> both(run);
+    return parallel_invoke(
+        scope,
+        [&](fork_scope& s) {
+            const typename two_pieces<loop_run>::end_of_one end(both);
+            return f(s);
+        },
+        [&](fork_scope& s) {
+            const typename two_pieces<loop_run>::end_of_one end(both);
+            return g(s);
+        });
+}
 
 /// A loop that splits when a thread asks for work. The loop combines the values of its pieces in the order of
 /// the pieces. A piece begins with a copy of `identity` and calls `value = step(value, from, to)` for each of
@@ -162,7 +218,7 @@ struct splitting_loop {
         loop_step pace(run);
         while (first != last && !run.is_over()) {
             const std::size_t left = last - first;
-            if (left > run.grain() && scope.is_work_wanted()) [[unlikely]]
+            if (left > run.grain() && run.has_place() && scope.is_work_wanted()) [[unlikely]]
                 return combined(std::move(value), split(scope, first, first + (left + 1) / 2, last));
             const std::size_t next = first + std::min(pace.size(), left);
             const auto make_step = [&] {
@@ -173,10 +229,10 @@ struct splitting_loop {
                     run.advance(next - first);
                 });
             };
-            if (pace.may_be_long() && next != last) {
+            if (pace.may_be_long() && next != last && run.has_place()) {
                 std::optional<T> of_thief;
-                parallel_invoke(
-                    scope,
+                fork_pieces(
+                    run, scope,
                     [&](fork_scope& inner) {
                         inner.offer_all();
                         make_step();
@@ -202,8 +258,8 @@ struct splitting_loop {
 
     /// Runs the two parts of a piece, possibly in parallel.
     T split(fork_scope& scope, std::size_t first, std::size_t middle, std::size_t last) const {
-        auto [left, right] = parallel_invoke(
-            scope, [this, first, middle](fork_scope& s) { return (*this)(s, first, middle); },
+        auto [left, right] = fork_pieces(
+            run, scope, [this, first, middle](fork_scope& s) { return (*this)(s, first, middle); },
             [this, middle, last](fork_scope& s) { return (*this)(s, middle, last); });
         return combined(std::move(left), std::move(right));
     }
@@ -242,6 +298,9 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step s
             total > 1 ? &history : nullptr); // a single iteration forks no call
     return !run.is_over();
 }
+
+/// Throws std::system_error(operation_canceled). The message names the algorithm.
+[[noreturn, gnu::cold]] void throw_stopped(const char* algorithm);
 
 /// True if a loop can run over numbers of this type. The type must not be bool, and must have at most 64
 /// bits.

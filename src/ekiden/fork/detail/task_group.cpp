@@ -1,6 +1,7 @@
 #include <ekiden/fork/task_group.hpp>
 
 #include <ekiden/context/held_locks.hpp>
+#include <ekiden/execution/detail/batch_limit.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -11,7 +12,13 @@ namespace ekiden::inline EKIDEN_ABI {
 
 task_group::task_group(on_error then) : task_group(this_pool(), then) {}
 
-task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(then) {}
+task_group::task_group(thread_pool& pool, on_error then)
+    : task_group(pool, task_group_options{.then = then}) {}
+
+task_group::task_group(const task_group_options& options) : task_group(this_pool(), options) {}
+
+task_group::task_group(thread_pool& pool, const task_group_options& options)
+    : pool_(pool), then_(options.then), concurrency_(options.concurrency) {}
 
 namespace {
 
@@ -53,11 +60,16 @@ task_group::adding::~adding() {
         group_.drop(dropped_, is_posted ? 0 : 1);
 }
 
+/// Returns the calling thread's innermost object for `group`, or null.
+task_group::adding* task_group::adding::of(const task_group& group) noexcept {
+    auto* here = static_cast<adding*>(sys::local<innermost>().adding);
+    while (here != nullptr && &here->group_ != &group) here = here->outer_;
+    return here;
+}
+
 /// Counts a task that was destroyed before it began.
 void task_group::dropped() noexcept {
-    auto* here = static_cast<adding*>(sys::local<innermost>().adding);
-    while (here != nullptr && &here->group_ != this) here = here->outer_;
-    if (here != nullptr)
+    if (adding* const here = adding::of(*this))
         ++here->dropped_;
     else
         drop(1, 0);
@@ -71,6 +83,111 @@ void task_group::drop(std::uint64_t tasks, std::uint64_t uncounted) noexcept {
         dropped_ += tasks - uncounted;
     }
     for (; tasks != 0; --tasks) tasks_.end();
+}
+
+// ---- the limit of concurrency
+
+/// A runner has one of the places of a group with a limit. A runner is a task of the pool. It runs tasks of
+/// the group, one after the other, until none is left. The group counts each runner, so a runner may access
+/// the group after its tasks have ended.
+class task_group::runner {
+public:
+    /// `first` may be null. Then the runner begins with the queue of the group.
+    runner(task_group& group, task* first) noexcept : group_(&group), first_(first) {}
+    runner(runner&& other) noexcept
+        : group_(std::exchange(other.group_, nullptr)), first_(std::move(other.first_)) {}
+    runner& operator=(runner&&) = delete;
+    /// If the pool drops the runner, gives up its place. But if the pool drops the runner during the call
+    /// that posts it, the caller of post() keeps the place.
+    ~runner() {
+        if (group_ == nullptr) return;
+        {
+            const owned_task dropped(std::move(first_));
+        }
+        if (adding::of(*group_) == nullptr) group_->drop_place();
+    }
+
+    void operator()() {
+        task_group& group = *std::exchange(group_, nullptr);
+        task* next = first_.release();
+        if (next == nullptr) next = group.next_or_leave();
+        batch_limit batch(true);
+        while (next != nullptr) {
+            next->run();
+            next = nullptr;
+            if (!batch.goes_on()) {
+                if (posts_itself(group)) return;
+                batch = batch_limit(true);
+            }
+            next = group.next_or_leave();
+        }
+    }
+
+private:
+    /// Posts a runner that takes over the place, so that other tasks of the pool get their turn. Returns
+    /// false if there is no memory for it.
+    [[nodiscard]] static bool posts_itself(task_group& group) noexcept {
+        try {
+            bool is_posted = false;
+            {
+                const adding here(group);
+                is_posted = group.pool_.post_last(runner(group, nullptr));
+            }
+            if (!is_posted) group.drop_place();
+            return true;
+        } catch (...) {
+            return false;
+        }
+    }
+
+    task_group* group_;
+    owned_task first_;
+};
+
+/// Posts the task if a place is free, and otherwise queues it. Throws whatever thread_pool::post() throws. If
+/// the call throws, the task has been abandoned.
+void task_group::begin_or_queue(task* spawned) {
+    {
+        const std::lock_guard guard(lock_);
+        if (places_taken_ == concurrency_) {
+            queue_.push(spawned);
+            return;
+        }
+        ++places_taken_;
+    }
+    tasks_.add();
+    bool is_posted = false;
+    try {
+        is_posted = pool_.post(runner(*this, spawned));
+    } catch (...) {
+        drop_place();
+        throw;
+    }
+    if (!is_posted) drop_place();
+}
+
+/// Returns the next task for a runner. If no task is queued, gives up the place of the runner and returns
+/// null. Then the group may already be destroyed.
+task* task_group::next_or_leave() noexcept {
+    {
+        const std::lock_guard guard(lock_);
+        if (task* const next = queue_.take()) return next;
+        --places_taken_;
+    }
+    tasks_.end();
+    return nullptr;
+}
+
+/// Gives up the place of a runner that the pool has dropped. If no other runner is left, drops all tasks that
+/// are queued.
+void task_group::drop_place() noexcept {
+    task_list rest;
+    {
+        const std::lock_guard guard(lock_);
+        if (--places_taken_ == 0) rest = std::move(queue_);
+    }
+    while (task* const dropped_task = rest.take()) dropped_task->abandon();
+    tasks_.end();
 }
 
 // ---- failure, stop and the end

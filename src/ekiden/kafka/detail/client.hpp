@@ -5,13 +5,16 @@
 
 #include <ekiden/kafka/error.hpp>
 #include <ekiden/kafka/settings.hpp>
+#include <ekiden/records/record.hpp>
 
 #include <librdkafka/rdkafka.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI::kafka::detail {
 
@@ -70,6 +73,11 @@ struct client_base {
 [[nodiscard]] bool is_topic_name(std::string_view name) noexcept;
 /// The allowed names of topics, for messages.
 inline constexpr std::string_view topic_names = "1 to 249 letters, digits, dots, underscores and hyphens";
+
+/// Returns the arguments of rd_kafka_produceva() for a record, without its topic. They refer to the key, the
+/// value and the headers, which librdkafka copies.
+[[nodiscard]] std::vector<rd_kafka_vu_t> parts_of(std::string_view key, std::optional<std::string_view> value,
+                                                  const records::headers& with);
 
 /// Returns the kind of an error that has no flags.
 [[nodiscard]] error_kind kind_of(rd_kafka_resp_err_t code) noexcept;

@@ -228,25 +228,8 @@ call_result committer::abort(commit_batch& batch) {
 }
 
 rd_kafka_resp_err_t committer::produce(const records::outgoing& output) {
-    const auto bytes_of = [](std::string_view text) {
-        return const_cast<char*>(text.data() == nullptr ? "" : text.data());
-    };
-    std::vector<rd_kafka_vu_t> parts(4 + output.with.size());
-    parts[0].vtype = RD_KAFKA_VTYPE_TOPIC;
-    parts[0].u.cstr = output.topic.c_str();
-    parts[1].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
-    parts[1].u.i = RD_KAFKA_MSG_F_COPY;
-    parts[2].vtype = RD_KAFKA_VTYPE_KEY;
-    parts[2].u.mem = {bytes_of(output.key), output.key.size()};
-    parts[3].vtype = RD_KAFKA_VTYPE_VALUE;
-    parts[3].u.mem.ptr = output.value ? bytes_of(*output.value) : nullptr;
-    parts[3].u.mem.size = output.value ? output.value->size() : 0;
-    for (std::size_t i = 0; i < output.with.size(); ++i) {
-        const header& one = output.with[i];
-        parts[4 + i].vtype = RD_KAFKA_VTYPE_HEADER;
-        parts[4 + i].u.header = {one.name.c_str(), bytes_of(one.value),
-                                 static_cast<ssize_t>(one.value.size())};
-    }
+    std::vector<rd_kafka_vu_t> parts = parts_of(output.key, output.value, output.with);
+    parts.push_back({.vtype = RD_KAFKA_VTYPE_TOPIC, .u = {.cstr = output.topic.c_str()}});
     const error_handle reported(rd_kafka_produceva(producer_.get(), parts.data(), parts.size()));
     return reported == nullptr ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_error_code(reported.get());
 }

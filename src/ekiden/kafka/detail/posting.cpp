@@ -129,26 +129,9 @@ bool posting::send(std::string_view key, std::optional<std::string_view> value, 
 bool posting::produce(std::unique_ptr<record> added, std::string_view key,
                       std::optional<std::string_view> value, const headers& with,
                       std::optional<promise<position>>& promised) {
-    const auto bytes_of = [](std::string_view text) { // librdkafka takes a null pointer for no value
-        return const_cast<char*>(text.data() == nullptr ? "" : text.data());
-    };
-    std::vector<rd_kafka_vu_t> parts(5 + with.size());
-    parts[0].vtype = RD_KAFKA_VTYPE_RKT;
-    parts[0].u.rkt = topic_.get();
-    parts[1].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
-    parts[1].u.i = RD_KAFKA_MSG_F_COPY;
-    parts[2].vtype = RD_KAFKA_VTYPE_KEY;
-    parts[2].u.mem = {bytes_of(key), key.size()};
-    parts[3].vtype = RD_KAFKA_VTYPE_VALUE;
-    parts[3].u.mem.ptr = value ? bytes_of(*value) : nullptr;
-    parts[3].u.mem.size = value ? value->size() : 0;
-    parts[4].vtype = RD_KAFKA_VTYPE_OPAQUE;
-    parts[4].u.ptr = added.get();
-    for (std::size_t i = 0; i < with.size(); ++i) {
-        parts[5 + i].vtype = RD_KAFKA_VTYPE_HEADER;
-        parts[5 + i].u.header = {with[i].name.c_str(), bytes_of(with[i].value),
-                                 static_cast<ssize_t>(with[i].value.size())};
-    }
+    std::vector<rd_kafka_vu_t> parts = parts_of(key, value, with);
+    parts.push_back({.vtype = RD_KAFKA_VTYPE_RKT, .u = {.rkt = topic_.get()}});
+    parts.push_back({.vtype = RD_KAFKA_VTYPE_OPAQUE, .u = {.ptr = added.get()}});
     const std::size_t bytes = added->bytes;
     std::swap(added->promised, promised); // the report may come before this call returns
     accepted_.fetch_add(1, sys::relaxed);

@@ -1,5 +1,6 @@
 // The commits of worker_core, its end, its lanes, and its metrics.
 #include <ekiden/kafka/detail/worker_core.hpp>
+#include <ekiden/records/detail/failed_record.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -234,12 +235,8 @@ void worker_core::abandoned(held_record& r) { hand_back(r, record_end::dropped);
 
 void worker_core::make_dead_letter(held_record& r) const {
     records::headers with = r.with;
-    with.push_back({"ekiden-topic", r.id.topic});
-    with.push_back({"ekiden-partition", std::to_string(r.id.partition)});
-    with.push_back({"ekiden-offset", std::to_string(r.id.offset)});
+    records::detail::add_origin(with, r.id, r.attempt, std::string_view(r.error).substr(0, most_error));
     with.push_back({"ekiden-timestamp", std::to_string(r.timestamp)});
-    with.push_back({"ekiden-attempts", std::to_string(r.attempt)});
-    with.push_back({"ekiden-error", r.error.substr(0, most_error)});
     r.outputs.clear();
     r.outputs.push_back({options_.retry.dead_letters, std::string(r.key),
                          r.has_value ? std::optional<std::string>(r.value) : std::nullopt, std::move(with)});

@@ -1,4 +1,5 @@
 #include <ekiden/kafka/detail/worker_core.hpp>
+#include <ekiden/records/detail/failed_record.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -9,13 +10,6 @@ namespace ekiden::inline EKIDEN_ABI::kafka::detail {
 namespace {
 
 constexpr auto never = sys::clock::time_point::max();
-
-/// The delay before the next call of a function that has failed `attempt` times.
-std::chrono::milliseconds delay_after(unsigned attempt, const records::retry_options& chosen) {
-    std::chrono::milliseconds delay = chosen.delay;
-    while (attempt-- > 1 && delay.count() != 0 && delay < chosen.longest_delay) delay *= 2;
-    return std::min(delay, chosen.longest_delay);
-}
 
 } // namespace
 
@@ -264,7 +258,7 @@ void worker_core::collect() {
             time_in_lanes_.record(static_cast<std::uint64_t>(std::max<std::int64_t>(waited.count(), 0)));
             ++(r.is_dead_letter ? counters_.dead_letters : counters_.done);
         } else if (r.end == record_end::failed) {
-            due = now_ + delay_after(r.attempt, options_.retry);
+            due = now_ + records::detail::delay_after(r.attempt, options_.retry);
             ++counters_.retries; // the function is called again
         }
         r.ledger->end(r, due, ready_, released_);

@@ -74,10 +74,9 @@ public:
                                   + detail::packed(record.with).size() + 100;
         std::unique_lock lock(mutex_);
         const auto has_room = [&] {
-            return count_ < chosen_.capacity && bytes_ + bytes <= chosen_.capacity_bytes;
+            return count_ == 0 || (count_ < chosen_.capacity && bytes_ + bytes <= chosen_.capacity_bytes);
         };
-        while (!closed_ && !has_room() && chosen_.policy == when_full::block
-               && bytes <= chosen_.capacity_bytes) {
+        while (!closed_ && !has_room() && chosen_.policy == when_full::block) {
             room_.reset();
             lock.unlock();
             room_.wait();

@@ -1,4 +1,5 @@
 #include <ekiden/postgres/detail/worker_core.hpp>
+#include <ekiden/records/detail/failed_record.hpp>
 #include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/start_thread.hpp>
 
@@ -397,11 +398,7 @@ void worker::core::move_parked(outcome& now) {
 records::outgoing worker::core::dead_letter(const record& of, unsigned attempts,
                                             const std::string& reason) const {
     records::outgoing letter{chosen_.retry.dead_letters, of.key, of.value, of.with};
-    letter.with.push_back({"ekiden-topic", chosen_.queue});
-    letter.with.push_back({"ekiden-partition", "0"});
-    letter.with.push_back({"ekiden-offset", std::to_string(of.id)});
-    letter.with.push_back({"ekiden-attempts", std::to_string(attempts)});
-    letter.with.push_back({"ekiden-error", reason});
+    records::detail::add_origin(letter.with, {chosen_.queue, 0, of.id}, attempts, reason);
     return letter;
 }
 
@@ -419,9 +416,7 @@ void worker::core::note_failure(session& mine, const record& of, bool counts, co
     if (counts) count(&records::worker_metrics::retries);
     if (counts && attempts >= retry.attempts && retry.then != records::on_failure::stop)
         return bury(mine, of, attempts, reason);
-    std::chrono::milliseconds delay(0);
-    if (counts) // At most 24 h are shifted, so there is no overflow.
-        delay = std::min(retry.delay * (std::int64_t{1} << std::min(attempts - 1, 30U)), retry.longest_delay);
+    const auto delay = counts ? records::detail::delay_after(attempts, retry) : std::chrono::milliseconds(0);
     // Bytes that are no UTF-8 would be refused.
     mine.server->execute(
         "update @lane set failed = $3, attempts = $4, ready = clock_timestamp() + "
