@@ -1,6 +1,7 @@
 /// A short example for each class with which programs run work: pools, loops, lanes, executors, futures,
 /// timers and groups. The reference shows them.
 #include <ekiden/execution.hpp>
+#include <ekiden/flow.hpp>
 #include <ekiden/fork.hpp>
 #include <ekiden/future.hpp>
 #include <ekiden/lanes.hpp>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -295,6 +297,27 @@ bool basic_waitable_timer_example() {
     return true;
 }
 
+bool pipeline_example() {
+    int next = 0;
+    long sum = 0;
+    ekiden::pipeline squares(
+        ekiden::in_order_stage([&] { return next < 100 ? std::optional(next++) : std::nullopt; }),
+        ekiden::parallel_stage([](int item) { return static_cast<long>(item) * item; }),
+        ekiden::any_order_stage([&](long square) { sum += square; }));
+    const bool is_whole = squares.run({.in_flight = 8});
+    return is_whole && sum == 328'350;
+}
+
+bool task_graph_example() {
+    ekiden::task_graph graph;
+    auto load = graph.add("load", [] { std::puts("load"); });
+    auto check = graph.add("check", [] { std::puts("check"); });
+    auto print = graph.add("print", [] { std::puts("print"); });
+    load.precede(check, print);
+    const bool is_whole = graph.run() && graph.run(); // twice
+    return is_whole;
+}
+
 } // namespace
 
 int main() {
@@ -326,7 +349,9 @@ int main() {
                              task_sink_example(),
                              histogram_snapshot_example(),
                              context_id_example(),
-                             execution_context_example()};
+                             execution_context_example(),
+                             pipeline_example(),
+                             task_graph_example()};
     int failed = 0;
     for (const bool worked : examples) failed += worked ? 0 : 1;
     std::printf("%d examples failed\n", failed);

@@ -3,6 +3,7 @@
 
 #include <ekiden/async.hpp>
 #include <ekiden/execution.hpp>
+#include <ekiden/flow.hpp>
 #include <ekiden/fork.hpp>
 #include <ekiden/future.hpp>
 #include <ekiden/lanes.hpp>

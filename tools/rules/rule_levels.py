@@ -15,7 +15,7 @@ LEVELS = {
     "execution": 4,
     "lanes": 5, "pool": 5, "loop": 5, "timer": 5,
     "fork": 6, "async": 6,
-    "adapter": 7, "sim": 7,
+    "adapter": 7, "flow": 7, "sim": 7,
     "kafka": 8, "postgres": 8,
 }
 CLIENTS = {"librdkafka/rdkafka.h": "kafka", "librdkafka/rdkafka_mock.h": "kafka", "libpq-fe.h": "postgres"}
