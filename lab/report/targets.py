@@ -284,6 +284,10 @@ TARGETS = [
     _at_most("algorithms", "stable-sort", "Stable sort, compared with rayon", "rayon", 1.05, "ms"),
     _at_most("algorithms", ("local-sums", "limited"), "A value for each thread and a limited group, compared with oneTBB",
              "onetbb", 1.05, "ms"),
+    _at_most("pipeline", ("empty", "1 us", "1 us, any order", "uneven", "busy sink"), "Items of a pipeline, compared with oneTBB",
+             "onetbb", 1.05, "ns_per_item"),
+    _at_most("task-graph", ("wavefront", "fan", "small"), "Nodes of a graph of tasks, compared with oneTBB", "onetbb", 1.05,
+             "ns_per_node"),
     Target("allocations", "post", "Allocations for each posted task in steady state", "per_task"),
     Target("allocations", "submit", "Allocations for each submitted task in steady state", "per_task"),
 ]
