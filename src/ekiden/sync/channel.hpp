@@ -14,6 +14,8 @@
 #include <ekiden/sync/queue_status.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/back_off.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -71,7 +73,7 @@ protected:
     /// Called by a push or a pop after it has changed the queue.
     [[nodiscard]] bool has_mark(std::uint32_t bit) const noexcept {
         // [CQ3] [CQ4] Sequentially consistent: follows the change of the queue. Pairs with mark().
-        return (marks_.load(sys::seq_cst) & bit) != 0;
+        return (marks_.load(sys::seq_cst) & bit) != 0 && !EKIDEN_MUTANT(channel_overlooks_waiters);
     }
     /// Clears a bit of marks_, and runs the operations of the waiters. The caller is outside the lock.
     void serve(std::uint32_t bit) noexcept;
@@ -317,7 +319,7 @@ public:
             }
             if (this->is_over(run())) return after(now);
             c.mark(push_waits);
-            if (this->is_over(run())) return after(now);
+            if (!EKIDEN_MUTANT(channel_checks_once) && this->is_over(run())) return after(now);
             return {pushes_wait | state_value::refused, 0};
         }
 
@@ -365,7 +367,7 @@ public:
             }
             if (this->is_over(run())) return after(now);
             c.mark(pop_waits);
-            if (this->is_over(run())) return after(now);
+            if (!EKIDEN_MUTANT(channel_checks_once) && this->is_over(run())) return after(now);
             return {pops_wait | state_value::refused, 0};
         }
 

@@ -116,15 +116,16 @@ public:
                 at = head_.at.load(sys::acquire);
                 continue;
             }
-            // Relaxed is enough, because every value of known_tail_ is a lower bound of the tail.
-            if (at >= known_tail_.load(sys::relaxed)) {
+            // Every value of known_tail_ is a lower bound of the tail. [CQ8] Acquire: what another pop has
+            // seen in the tail precedes this pop.
+            if (at >= known_tail_.load(sys::acquire)) {
                 // [CQ3] Sequentially consistent: follows the mark of a waiting pop, see channel.md.
                 const std::uint64_t end = tail_.at.load(sys::seq_cst);
                 if ((end & ~closed) <= at) {
                     sweep();
                     return (end & closed) != 0 ? taken_from::closed : taken_from::none;
                 }
-                known_tail_.store(end & ~closed, sys::relaxed);
+                known_tail_.store(end & ~closed, sys::release); // [CQ8]
             }
             if (!head_.at.compare_exchange_weak(at, at + one, sys::acq_rel, sys::acquire)) continue;
             if (place + 1 == SegmentSize) go_on(*in, at);
@@ -137,8 +138,8 @@ public:
                 from.phase.store(slot::read, sys::release);
                 if (place + 1 == SegmentSize)
                     leave(*in);
-                else if (head_.in.load(sys::relaxed) != in) [[unlikely]]
-                    sweep(); // this pop was slow
+                else if (head_.in.load(sys::acquire) != in) [[unlikely]] // [CQ5]
+                    sweep();                                             // this pop was slow
             };
             if (from.empty_into(item, free)) return taken_from::done;
             at = head_.at.load(sys::acquire);
@@ -180,7 +181,7 @@ private:
     std::unique_ptr<segment> make() {
         // [CQ7] Acquire: the segment is unused. Pairs with the release in retire().
         for (auto& spare : spares_) {
-            if (spare.load(sys::relaxed) == nullptr) continue;
+            if (spare.load(sys::acquire) == nullptr) continue;
             if (segment* const old = spare.exchange(nullptr, sys::acquire); old != nullptr)
                 return std::unique_ptr<segment>(old);
         }
@@ -208,11 +209,11 @@ private:
     // Called by the pop of the last slot of `in`. If a slower pop still uses the segment, that pop or a later
     // one frees it. Such a pop must not access a flag in the segment, because the segment may be gone.
     void leave(segment& in) noexcept {
-        if (is_read(in))
+        sweep();
+        if (is_read(in) || EKIDEN_MUTANT(segment_queue_frees_under_a_pop))
             retire(in);
         else
             abandon(in);
-        sweep();
     }
     static bool is_read(const segment& in) noexcept {
         // [CQ6] Acquire: the last accesses of all pops precede. Pairs with the release in pop().
@@ -220,7 +221,7 @@ private:
                            [](const slot& s) { return s.phase.load(sys::acquire) == slot::read; });
     }
     void abandon(segment& in) noexcept {
-        segment* first = abandoned_.load(sys::relaxed);
+        segment* first = abandoned_.load(sys::acquire);
         do {
             in.next.store(first, sys::relaxed);
             // [CQ7] Release: publishes the link. Pairs with the acquire in sweep().
@@ -228,19 +229,19 @@ private:
     }
     // Frees the abandoned segments that no pop uses any more.
     void sweep() noexcept {
-        if (abandoned_.load(sys::relaxed) == nullptr) return;
+        if (abandoned_.load(sys::acquire) == nullptr) return;
         segment* in = abandoned_.exchange(nullptr, sys::acquire); // [CQ7]
         while (in != nullptr) {
-            segment& one = *std::exchange(in, in->next.load(sys::relaxed));
-            if (is_read(one))
-                retire(one);
+            segment& each = *std::exchange(in, in->next.load(sys::relaxed));
+            if (is_read(each))
+                retire(each);
             else
-                abandon(one);
+                abandon(each);
         }
     }
     void retire(segment& old) noexcept {
         for (auto& spare : spares_) {
-            if (spare.load(sys::relaxed) != nullptr) continue;
+            if (spare.load(sys::acquire) != nullptr) continue;
             for (slot& each : old.slots) each.phase.store(slot::unused, sys::relaxed);
             old.next.store(nullptr, sys::relaxed);
             segment* expected = nullptr;

@@ -456,6 +456,7 @@ private:
     class interrupter;
     enum class wake : std::uint8_t { granted, retry, gave_up };
     enum class taken : std::uint8_t { done, queued, failed };
+    static taken done_if(bool changed) noexcept { return changed ? taken::done : taken::failed; }
 
     numbered_result enter_slow(mask states, const wait_limit& limit, bool numbered) noexcept;
     bool transition_slow(mask states, state_transition change, void* context, bool pure, conduct how,
