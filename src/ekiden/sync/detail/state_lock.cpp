@@ -132,6 +132,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             const taken result = take(me, word, woken);
             if (result == taken::done) return true;
             if (result == taken::failed) continue;
+            poll(me);
             if (!asleep) asleep.emplace(rules_->name);
         } else {
             if (late || (!limit.is_endless() && limit.is_reached())) {
@@ -214,6 +215,14 @@ state_lock::taken state_lock::join(waiter& me, state_value next) noexcept {
     list_.insert(me);
     next.state &= ~state_value::refused;
     return serve_and_leave(next, word, &me) ? taken::done : taken::queued;
+}
+
+// Yields until another thread has served `me`, or until the yields that the rules allow are used up.
+void state_lock::poll(const waiter& me) const noexcept {
+    for (unsigned i = 0; i != rules_->yields; ++i) {
+        // Relaxed is enough, because sleep() reads the status again.
+        if (me.status.load(sys::relaxed) != waiter::waiting || !sys::yield_briefly()) return;
+    }
 }
 
 bool state_lock::try_transition(mask states, state_transition change, void* context) noexcept {

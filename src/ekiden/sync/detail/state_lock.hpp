@@ -465,6 +465,7 @@ private:
     bool wait(waiter& me, const wait_limit& limit) noexcept;
     taken take(waiter& me, std::uint64_t& word, bool woken) noexcept;
     taken join(waiter& me, state_value value) noexcept;
+    void poll(const waiter& me) const noexcept;
     bool push(waiter& me, std::uint64_t& word, bool woken) noexcept;
     bool requeue(waiter& me, std::uint64_t& word) noexcept;
     void pass_on() noexcept;
