@@ -41,12 +41,12 @@ public:
 
     // The states of the lock. In the channels with slots, the state only says for which operation a waiter
     // has found the queue empty or full. The states `pairing` and `wanted` are used by rendezvous only.
-    static constexpr std::uint32_t open = 0;
+    static constexpr std::uint32_t open = 0;        ///< no operation waits
     static constexpr std::uint32_t pops_wait = 1;   ///< no push waits
     static constexpr std::uint32_t pushes_wait = 2; ///< no pop waits
     static constexpr std::uint32_t pairing = 3;     ///< both a push and a pop wait
     static constexpr std::uint32_t wanted = 4;      ///< a pop has been chosen, and gets the item of a push
-    static constexpr std::uint32_t closed = 5;
+    static constexpr std::uint32_t closed = 5;      ///< close() has been called
 
     /// The mask of the states in which a push_step may begin.
     static constexpr state_lock::mask may_push = 1U << open | 1U << pops_wait | 1U << wanted | 1U << closed;
@@ -430,8 +430,8 @@ private:
 
     pop_step* taker_ = nullptr; // the pop that gets the next item; used inside the lock of a rendezvous
     union {
-        slot_ring<T> ring_;
-        segment_queue<T> segments_;
+        slot_ring<T> ring_;         ///< For the library: the items of a bounded channel.
+        segment_queue<T> segments_; ///< For the library: the items of an unbounded channel.
     };
 };
 

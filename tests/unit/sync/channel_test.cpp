@@ -285,17 +285,21 @@ TEST_CASE("if the move of an item throws, a push has no effect, and a pop destro
 TEST_CASE("if the move of an item throws in a rendezvous, both the push and the pop throw") {
     channel<fragile> ch(0);
     int moves = 1;
-    bool has_thrown = false;
-    std::thread popping = ekiden_test::start_asleep([&] {
+    // Both threads catch the same object. ThreadSanitizer does not see that libstdc++ counts its references.
+    const auto throws = [](const auto& call) {
         try {
-            (void)ch.pop();
-        } catch (const std::runtime_error&) { // both threads get the same object, so only one reads it
-            has_thrown = true;
+            call();
+        } catch (const std::runtime_error&) {
+            return true;
         }
-    });
-    CHECK_THROWS_AS((void)ch.push(fragile(moves, 1)), std::runtime_error);
+        return false;
+    };
+    bool has_pop_thrown = false;
+    std::thread popping =
+        ekiden_test::start_asleep([&] { has_pop_thrown = throws([&] { (void)ch.pop(); }); });
+    CHECK(throws([&] { (void)ch.push(fragile(moves, 1)); }));
     popping.join();
-    CHECK(has_thrown);
+    CHECK(has_pop_thrown);
     moves = 100;
     std::thread again = ekiden_test::start_asleep([&] { CHECK(ch.pop()->value == 2); });
     CHECK(ch.push(fragile(moves, 2)) == queue_status::done);
