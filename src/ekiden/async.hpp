@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ekiden/async/async_buffer.hpp>
+#include <ekiden/async/async_channel.hpp>
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/async_scope.hpp>

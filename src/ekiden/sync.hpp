@@ -7,6 +7,7 @@
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>
 #include <ekiden/sync/buffer_base.hpp>
+#include <ekiden/sync/channel.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>
 #include <ekiden/sync/elastic_barrier.hpp>
 #include <ekiden/sync/event.hpp>

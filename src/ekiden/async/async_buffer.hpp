@@ -1,4 +1,4 @@
-/// Awaitable push and pop operations of the bounded buffers. Coroutines use a buffer as a channel.
+/// Awaitable push and pop operations of channels and bounded buffers.
 ///
 /// Part: async. Used by: programs and select(). Any number of coroutines and threads may push and pop at the
 /// same time. A push or pop that has to wait is completed by the thread that makes room or adds an item. The
@@ -8,6 +8,7 @@
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/detail/lock_awaiter.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>
+#include <ekiden/sync/channel.hpp>
 #include <ekiden/sync/watermark_buffer.hpp>
 
 #include <concepts>
@@ -22,6 +23,15 @@ namespace detail {
     return r == wait_result::timed_out ? queue_status::timed_out : queue_status::stopped;
 }
 
+/// Runs a push_step or a pop_step without waiting, if possible. May fail spuriously for a bounded buffer.
+template <class Step>
+[[nodiscard]] bool step_now(state_lock& lock, state_lock::mask states, Step& step) noexcept {
+    if constexpr (requires { step.try_now(); })
+        return step.try_now();
+    else
+        return run_soon(lock, states, step);
+}
+
 template <class Buffer>
 class push_operation : public lock_operation {
     using value = typename Buffer::value_type;
@@ -31,7 +41,7 @@ public:
 
     push_operation(Buffer& b, value& item) noexcept
         : lock_operation{lock_access::core(b), Buffer::may_push}, step_(b, item) {}
-    [[nodiscard]] bool try_now() noexcept { return run_soon(lock, states, step_); }
+    [[nodiscard]] bool try_now() noexcept { return step_now(lock, states, step_); }
     state_value change(state_value now) noexcept { return step_(now); }
     static void give_back() noexcept {} // a pushed item stays in the buffer
     [[nodiscard]] queue_status result(wait_result r) {
@@ -71,7 +81,7 @@ public:
     pop_operation(const pop_operation&) = delete;
     pop_operation& operator=(const pop_operation&) = delete;
 
-    [[nodiscard]] bool try_now() noexcept { return run_soon(lock, states, step_); }
+    [[nodiscard]] bool try_now() noexcept { return step_now(lock, states, step_); }
     state_value change(state_value now) noexcept { return step_(now); }
     static void give_back() noexcept {} // the destructor of this object destroys the item
     [[nodiscard]] popped<value> result(wait_result r) {
@@ -99,6 +109,17 @@ private:
     Unclaimed& unclaimed_;
 };
 
+/// Satisfied by the channels and the bounded buffers.
+template <class Buffer>
+concept awaited_buffer = requires {
+    typename Buffer::value_type;
+    typename Buffer::push_step;
+    typename Buffer::pop_step;
+};
+/// Satisfied by an awaited_buffer whose items can be copied.
+template <class Buffer>
+concept awaited_copies = awaited_buffer<Buffer> && std::copy_constructible<typename Buffer::value_type>;
+
 } // namespace detail
 
 /// `const queue_status s = co_await async_push(buffer, std::move(item))`: waits until the buffer has room,
@@ -106,51 +127,51 @@ private:
 /// `stopped` or `timed_out` if a stop or the deadline of the coroutine has ended the wait. If the result is
 /// not `done`, `item` is unchanged. An added item stays in the buffer even if the coroutine is destroyed.
 /// Throws what the move constructor of T throws.
-template <class T, class States>
-[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item) noexcept {
-    return detail::lock_awaiter<detail::push_operation<buffer_base<T, States>>>(buffer, item);
+template <detail::awaited_buffer Buffer>
+[[nodiscard]] auto async_push(Buffer& buffer, typename Buffer::value_type&& item) noexcept {
+    return detail::lock_awaiter<detail::push_operation<Buffer>>(buffer, item);
 }
 /// Adds a copy of `item` like async_push(buffer, std::move(item)). The function copies `item` at once, before
 /// the co_await. Throws what the copy constructor of T throws.
-template <std::copy_constructible T, class States>
-[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item) {
-    return detail::lock_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(buffer, item);
+template <detail::awaited_copies Buffer>
+[[nodiscard]] auto async_push(Buffer& buffer, const typename Buffer::value_type& item) {
+    return detail::lock_awaiter<detail::push_copy_operation<Buffer>>(buffer, item);
 }
 
 /// Adds `item` like async_push(buffer, item), but waits until `limit` at most. Returns `timed_out` or
 /// `stopped` if the limit is reached.
-template <class T, class States>
-[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+template <detail::awaited_buffer Buffer>
+[[nodiscard]] auto async_push(Buffer& buffer, typename Buffer::value_type&& item,
                               const wait_limit& limit) noexcept {
-    return detail::limited_awaiter<detail::push_operation<buffer_base<T, States>>>(limit, buffer, item);
+    return detail::limited_awaiter<detail::push_operation<Buffer>>(limit, buffer, item);
 }
 /// Adds a copy of `item` like async_push(buffer, item, limit). The function copies `item` at once, before the
 /// co_await.
-template <std::copy_constructible T, class States>
-[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+template <detail::awaited_copies Buffer>
+[[nodiscard]] auto async_push(Buffer& buffer, const typename Buffer::value_type& item,
                               const wait_limit& limit) {
-    return detail::limited_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(limit, buffer, item);
+    return detail::limited_awaiter<detail::push_copy_operation<Buffer>>(limit, buffer, item);
 }
 /// Adds `item` like async_push(buffer, item, limit). The limit is the time of the call plus `duration`.
-template <class T, class States>
-[[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+template <detail::awaited_buffer Buffer>
+[[nodiscard]] auto async_push_for(Buffer& buffer, typename Buffer::value_type&& item,
                                   const wait_duration& duration) {
     return async_push(buffer, std::move(item), duration);
 }
-template <std::copy_constructible T, class States>
-[[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+template <detail::awaited_copies Buffer>
+[[nodiscard]] auto async_push_for(Buffer& buffer, const typename Buffer::value_type& item,
                                   const wait_duration& duration) {
     return async_push(buffer, item, duration);
 }
 /// Adds `item` like async_push(buffer, item, limit). The limit is the time point `time`, which is converted
 /// to the steady clock when the wait begins.
-template <class T, class States>
-[[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+template <detail::awaited_buffer Buffer>
+[[nodiscard]] auto async_push_until(Buffer& buffer, typename Buffer::value_type&& item,
                                     const wait_deadline& time) {
     return async_push(buffer, std::move(item), time);
 }
-template <std::copy_constructible T, class States>
-[[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+template <detail::awaited_copies Buffer>
+[[nodiscard]] auto async_push_until(Buffer& buffer, const typename Buffer::value_type& item,
                                     const wait_deadline& time) {
     return async_push(buffer, item, time);
 }
@@ -162,34 +183,34 @@ template <std::copy_constructible T, class States>
 ///
 /// If the coroutine has received an item, but is destroyed before it resumes, the item is destroyed, too. A
 /// coroutine is destroyed, for example, if the context of its executor is destroyed.
-template <class T, class States>
-[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer) noexcept {
-    return detail::lock_awaiter<detail::pop_operation<buffer_base<T, States>>>(buffer);
+template <detail::awaited_buffer Buffer>
+[[nodiscard]] auto async_pop(Buffer& buffer) noexcept {
+    return detail::lock_awaiter<detail::pop_operation<Buffer>>(buffer);
 }
 /// Removes the oldest item like async_pop(buffer), but waits until `limit` at most. Returns an empty result
 /// with the status `timed_out` or `stopped` if the limit is reached.
-template <class T, class States>
-[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, const wait_limit& limit) noexcept {
-    return detail::limited_awaiter<detail::pop_operation<buffer_base<T, States>>>(limit, buffer);
+template <detail::awaited_buffer Buffer>
+[[nodiscard]] auto async_pop(Buffer& buffer, const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<detail::pop_operation<Buffer>>(limit, buffer);
 }
 /// Removes the oldest item like async_pop(buffer, limit). The limit is the time of the call plus `duration`.
-template <class T, class States>
-[[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer, const wait_duration& duration) {
+template <detail::awaited_buffer Buffer>
+[[nodiscard]] auto async_pop_for(Buffer& buffer, const wait_duration& duration) {
     return async_pop(buffer, duration);
 }
 /// Removes the oldest item like async_pop(buffer, limit). The limit is the time point `time`, which is
 /// converted to the steady clock when the wait begins.
-template <class T, class States>
-[[nodiscard]] auto async_pop_until(buffer_base<T, States>& buffer, const wait_deadline& time) {
+template <detail::awaited_buffer Buffer>
+[[nodiscard]] auto async_pop_until(Buffer& buffer, const wait_deadline& time) {
     return async_pop(buffer, time);
 }
 
 /// Removes the oldest item like async_pop(buffer). If the coroutine has received the item, but is destroyed
 /// before it resumes, `unclaimed` is called with the item. `unclaimed` must be a named object that outlives
 /// the await. `unclaimed` must not throw.
-template <class T, class States, std::invocable<T&&> Unclaimed>
-[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, Unclaimed& unclaimed) noexcept {
-    using operation = detail::claimed_pop_operation<buffer_base<T, States>, Unclaimed>;
+template <detail::awaited_buffer Buffer, std::invocable<typename Buffer::value_type&&> Unclaimed>
+[[nodiscard]] auto async_pop(Buffer& buffer, Unclaimed& unclaimed) noexcept {
+    using operation = detail::claimed_pop_operation<Buffer, Unclaimed>;
     return detail::lock_awaiter<operation>(buffer, unclaimed);
 }
 

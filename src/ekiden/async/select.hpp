@@ -6,6 +6,7 @@
 
 #include <ekiden/async/detail/select_wait.hpp>
 #include <ekiden/sync/buffer_base.hpp>
+#include <ekiden/sync/channel.hpp>
 #include <ekiden/sync/detail/lock_access.hpp>
 
 #include <array>
@@ -36,6 +37,38 @@ private:
         auto& self = static_cast<buffer_branch&>(*static_cast<select_branch*>(context));
         self.has_ended = self.step.finds_nothing();
         return self.has_ended || !self.owner->claim(self.index) ? now : self.step(now);
+    }
+};
+
+/// A branch whose buffer is a channel. The state of the lock does not show whether there is an item.
+template <class T>
+struct buffer_branch<channel<T>> : select_branch {
+    std::optional<T> item{};
+    typename channel<T>::pop_step step;
+
+    explicit buffer_branch(channel<T>& c) noexcept
+        : select_branch(lock_access::core(c), channel<T>::may_pop, &take, &try_take), step(c, item) {}
+    buffer_branch(const buffer_branch&) = delete;
+    buffer_branch& operator=(const buffer_branch&) = delete;
+
+private:
+    static bool try_take(select_branch& branch) noexcept {
+        auto& self = static_cast<buffer_branch&>(branch);
+        const bool is_over = self.step.try_now();
+        self.has_ended = is_over && self.step.ended;
+        return is_over && !self.has_ended && self.owner->claim(self.index);
+    }
+    static state_value take(void* context, state_value now) noexcept {
+        auto& self = static_cast<buffer_branch&>(*static_cast<select_branch*>(context));
+        select_wait& owner = *self.owner;
+        if (!owner.reserve()) return now;
+        const state_value next = self.step(now);
+        self.has_ended = self.step.ended;
+        if ((next.state & state_value::refused) != 0 || self.has_ended)
+            owner.cancel();
+        else
+            owner.confirm(self.index);
+        return next;
     }
 };
 

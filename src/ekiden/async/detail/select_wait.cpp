@@ -1,6 +1,7 @@
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/detail/select_wait.hpp>
 #include <ekiden/context/simulated.hpp>
+#include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -34,11 +35,30 @@ std::uint32_t select_wait::rotated(std::uint32_t count) noexcept {
 }
 
 bool select_wait::claim(std::uint32_t index) noexcept {
-    std::uint32_t expected = unclaimed;
-    // [SW3] Release: pairs with the acquire in wait(). The release does not publish the item. The lock of the
-    // branch and pending_ publish the item.
-    return winner_.compare_exchange_strong(expected, index, sys::release, sys::relaxed)
-           || EKIDEN_MUTANT(select_takes_from_two);
+    return replace_unclaimed(index) || EKIDEN_MUTANT(select_takes_from_two);
+}
+
+bool select_wait::reserve() noexcept {
+    return replace_unclaimed(reserved) || EKIDEN_MUTANT(select_takes_from_two_channels);
+}
+
+void select_wait::confirm(std::uint32_t index) noexcept {
+    winner_.store(index, sys::release); // [SW3] Release: as in replace_unclaimed().
+}
+
+void select_wait::cancel() noexcept {
+    // Relaxed is enough, because the transition has had no effect.
+    winner_.store(unclaimed, sys::relaxed);
+}
+
+bool select_wait::replace_unclaimed(std::uint32_t by) noexcept {
+    for (sys::back_off other;; other.wait()) { // repeats only while another thread has reserved the wait
+        std::uint32_t expected = unclaimed;
+        // [SW3] Release: pairs with the acquire in wait(). The release does not publish the item. The lock of
+        // the branch and pending_ publish the item.
+        if (winner_.compare_exchange_strong(expected, by, sys::release, sys::relaxed)) return true;
+        if (expected != reserved || EKIDEN_MUTANT(select_trusts_a_reservation)) return false;
+    }
 }
 
 bool select_wait::try_now(branches all, std::uint32_t first) noexcept {
@@ -47,7 +67,9 @@ bool select_wait::try_now(branches all, std::uint32_t first) noexcept {
     for (std::uint32_t i = 0; i < count; ++i) {
         select_branch& one = *all[(first + i) % count];
         const auto change = [&one](state_value now) noexcept { return one.change(&one, now); };
-        if (run_soon(*one.lock, one.states, change) && winner_.load(sys::relaxed) == one.index) return true;
+        const bool has_run =
+            one.take_now != nullptr ? one.take_now(one) : run_soon(*one.lock, one.states, change);
+        if (has_run && winner_.load(sys::relaxed) == one.index) return true;
         ended += one.has_ended;
     }
     if (ended < count) return false;
@@ -72,9 +94,13 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
     std::uint32_t settled = 0; // number of branches that have no waiter in a lock
     // [SW3] Acquire: pairs with the release in claim().
     const auto winner = [this] { return winner_.load(sys::acquire); };
+    const auto is_claimed_by_any = [&winner] {
+        const std::uint32_t now = winner();
+        return now != unclaimed && now != reserved;
+    };
     for (std::uint32_t i = 0; i < count; ++i) {
         select_branch& one = *all[(first + i) % count];
-        if (!one.has_ended && winner() == unclaimed) {
+        if (!one.has_ended && !is_claimed_by_any()) {
             waiter& mine = *one.waiter;
             mine.mask = one.states;
             mine.transition = one.change;

@@ -47,16 +47,22 @@ struct select_branch {
     sys::cell<bool> is_waiting{false}; ///< true if start() has pushed the waiter [SW2]
     bool has_ended = false;            ///< true if the buffer is closed and empty
     async_waiter waiter{};
+    /// Takes an item outside the lock. Returns false if there is none. Null if an item can be taken only
+    /// inside the lock.
+    bool (*take_now)(select_branch& self) noexcept;
 
-    select_branch(state_lock& l, state_lock::mask s, state_transition c) noexcept
-        : lock(&l), states(s), change(c) {}
+    select_branch(state_lock& l, state_lock::mask s, state_transition c,
+                  bool (*t)(select_branch&) noexcept = nullptr) noexcept
+        : lock(&l), states(s), change(c), take_now(t) {}
 };
 
 /// The base class of the awaiter of select(). The coroutine has a waiter in the lock of each buffer. Each
 /// waiter has a transition, which a thread that releases the lock runs. The first transition that runs claims
 /// the wait and takes an item, inside the lock of its buffer. The other transitions see the claim and change
-/// nothing. The coroutine is posted when no lock contains a waiter of the coroutine, and when no thread uses
-/// such a waiter. Two data members ensure that the coroutine is not posted earlier:
+/// nothing. In a channel, only the attempt to take an item shows whether there is an item. So the transition
+/// of a channel first reserves the wait, and then either confirms or cancels the reservation. The coroutine
+/// is posted when no lock contains a waiter of the coroutine, and when no thread uses such a waiter. Two data
+/// members ensure that the coroutine is not posted earlier:
 ///
 /// pending_ counts the remaining waiters, and counts the sweep as one more. The sweep is the step that
 /// removes the waiters that are still in a lock.
@@ -74,6 +80,13 @@ public:
     /// Called by the transition of the branch `index`, inside the lock of this branch. Returns true if the
     /// transition must take the item.
     [[nodiscard]] bool claim(std::uint32_t index) noexcept;
+
+    /// Called by the transition of a channel, inside its lock. Returns true if the transition must try to
+    /// take an item, and then call confirm() or cancel(). Meanwhile, other calls of claim() and reserve()
+    /// wait for a few steps.
+    [[nodiscard]] bool reserve() noexcept;
+    void confirm(std::uint32_t index) noexcept;
+    void cancel() noexcept;
 
 protected:
     using branches = std::span<select_branch* const>;
@@ -114,6 +127,7 @@ protected:
     static constexpr std::uint32_t by_stop = unclaimed - 1;
     static constexpr std::uint32_t all_ended = unclaimed - 2;
     static constexpr std::uint32_t by_end = unclaimed - 3;
+    static constexpr std::uint32_t reserved = unclaimed - 4;
 
     /// If the coroutine is waiting, removes its waiters from the locks. Called by the destructor of the
     /// awaiter.
@@ -129,6 +143,7 @@ protected:
 private:
     static void served(waiter& who) noexcept;
     static void stopped(stop_node& self) noexcept;
+    [[nodiscard]] bool replace_unclaimed(std::uint32_t by) noexcept;
     [[nodiscard]] bool meet(std::uint8_t one) noexcept;
     [[nodiscard]] std::uint32_t sweep() noexcept;
     [[nodiscard]] bool settle(std::uint32_t count) noexcept;

@@ -151,31 +151,34 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) == 0 && in(me.mask, word)) {
-            if (take(me, word, woken)) return true;
-            continue;
+            const taken result = take(me, word, woken);
+            if (result == taken::done) return true;
+            if (result == taken::failed) continue;
+            if (!asleep) asleep.emplace(rules_->name);
+        } else {
+            if (late || (!limit.is_endless() && limit.is_reached())) {
+                if (woken && !EKIDEN_MUTANT(state_lock_swallows_a_wake_up)) pass_on();
+                return false;
+            }
+            if (looks < rounds && (!rules_->first_only || (word & (newest | queued)) == 0)) {
+                if (looks++ < rules_->spins)
+                    sys::spin_hint();
+                else if (!sys::yield_briefly())
+                    looks = rounds;
+                word = word_.load(sys::relaxed);
+                continue;
+            }
+            // Reports the wait before the push, because a lock must not be handed to a thread that is still
+            // reporting.
+            if (!asleep) asleep.emplace(rules_->name);
+            if (!me.direct) {
+                const std::uint64_t now = sys::now_ns();
+                if (since == 0) since = now;
+                me.direct = now - since > static_cast<std::uint64_t>(rules_->hand_over_after.count());
+            }
+            const bool decides = woken && (word & locked) == 0;
+            if (!(decides ? requeue(me, word) : push(me, word, woken))) continue;
         }
-        if (late || (!limit.is_endless() && limit.is_reached())) {
-            if (woken && !EKIDEN_MUTANT(state_lock_swallows_a_wake_up)) pass_on();
-            return false;
-        }
-        if (looks < rounds && (!rules_->first_only || (word & (newest | queued)) == 0)) {
-            if (looks++ < rules_->spins)
-                sys::spin_hint();
-            else if (!sys::yield_briefly())
-                looks = rounds;
-            word = word_.load(sys::relaxed);
-            continue;
-        }
-        // Reports the wait before the push, because a lock must not be handed to a thread that is still
-        // reporting.
-        if (!asleep) asleep.emplace(rules_->name);
-        if (!me.direct) {
-            const std::uint64_t now = sys::now_ns();
-            if (since == 0) since = now;
-            me.direct = now - since > static_cast<std::uint64_t>(rules_->hand_over_after.count());
-        }
-        const bool decides = woken && (word & locked) == 0;
-        if (!(decides ? requeue(me, word) : push(me, word, woken))) continue;
         wake how = sleep(me, limit);
         if (how == wake::gave_up) {
             if (cancel(me)) return false;
@@ -195,13 +198,14 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
 
 // Tries the operation once. In the word that the caller has read, `locked` was clear, and the state admitted
 // `me`. If the atomic step fails, the function sets `word` to the new word.
-bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
+state_lock::taken state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t seen = woken ? word & ~waking : word;
     if (me.transition == nullptr) {
         me.number = value_of(word).payload;
         const std::uint64_t next = me.numbered ? count_arrival(seen | locked) : seen | locked;
         // [SL1] Acquire. Pairs with the release in exit().
-        return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed);
+        return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed) ? taken::done
+                                                                                   : taken::failed;
     }
     if (me.pure && !woken) {
         // [SL1] Acquire, because the transition may read data that an earlier holder has written. Pairs with
@@ -209,18 +213,55 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
         const std::uint64_t now = word_.load(sys::acquire);
         if (now != word) {
             word = now;
-            return false;
+            return taken::failed;
         }
         const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
         if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
             // [SL1] Acquire and release, because this step both enters and leaves the lock.
-            return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
+            return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed) ? taken::done
+                                                                                       : taken::failed;
         }
     }
     // [SL1] Acquire. Pairs with the release in exit().
-    if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::relaxed)) return false;
-    exit(me.transition(me.context, value_of(word)));
-    return true;
+    if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::relaxed)) return taken::failed;
+    const state_value next = me.transition(me.context, value_of(word));
+    if ((next.state & state_value::refused) != 0) [[unlikely]]
+        return join(me, next);
+    exit(next);
+    return taken::done;
+}
+
+// Adds `me` to the list, because its transition has refused and returned `next`. Then serves the waiters and
+// leaves the lock. The caller must be inside the lock. The waiter joins the list before the lock is left, so
+// no change of the state can be missed. If the service has completed the operation of `me`, returns `done`.
+state_lock::taken state_lock::join(waiter& me, state_value next) noexcept {
+    const std::uint64_t word = take_list();
+    list_.insert(me);
+    next.state &= ~state_value::refused;
+    return serve_and_leave(next, word, &me) ? taken::done : taken::queued;
+}
+
+// Completes an operation that may refuse, without waiting for another operation.
+bool state_lock::try_transition(mask states, state_transition change, void* context) noexcept {
+    alignas(waiter_alignment) waiter me;
+    me.mask = states;
+    me.transition = change;
+    me.context = context;
+    me.direct = true;
+    me.opens = false;
+    for (sys::back_off others;; others.wait()) { // repeats only while another thread is inside
+        std::uint64_t word = word_.load(sys::relaxed);
+        if ((word & locked) != 0) continue;
+        if (!in(states, word)) return false;
+        const taken result = take(me, word, false);
+        if (result == taken::done) return true;
+        if (result == taken::failed) continue;
+        if (cancel(me)) return false;
+        // A releaser has chosen this waiter already, and is about to set its status.
+        if (sleep(me, never_) == wake::granted) return true;
+        pass_on();
+        return false;
+    }
 }
 
 // Pushes `me` in front of the newest waiter. The lock is closed to `me`, and the step of the push checks that
@@ -329,7 +370,7 @@ struct state_lock::choice {
     unsigned served = 0;
 };
 
-void state_lock::exit_slow(state_value next) noexcept { serve_and_leave(next, take_list()); }
+void state_lock::exit_slow(state_value next) noexcept { (void)serve_and_leave(next, take_list()); }
 
 // Sets `listing`, and moves the new waiters into the list. Only the thread that has set `listing` may change
 // the list. If `lock_too` is not null, the function also enters the lock if no thread is inside. *lock_too
@@ -377,8 +418,9 @@ void state_lock::gather(std::uint64_t word) noexcept {
 
 // Settles the state, serves the waiters that the state admits, and then leaves the lock in one step. If new
 // waiters arrive meanwhile, the function serves again. The caller must have set `locked` and `listing`.
-// `word` is the result of take_list().
-void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept {
+// `word` is the result of take_list(). If `arriving` is not null, it is the waiter of the calling thread or
+// coroutine. Returns whether the function has completed the operation of this waiter.
+bool state_lock::serve_and_leave(state_value next, std::uint64_t word, const waiter* arriving) noexcept {
     choice chosen{.value = next};
     for (;;) {
         const bool was_waking = (word & waking) != 0;
@@ -405,7 +447,7 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
     // accesses each of them for the last time.
     if (chosen.owner != nullptr || chosen.overtakable != nullptr || chosen.completed != nullptr)
         trace::detail::moment(trace::kind::granted, this); // records only the lock's address
-    grant(chosen, this);
+    return grant(chosen, this, arriving);
 }
 
 // Returns the oldest waiter that may be served in `state`, or null. If `direct_only` is true, returns only a
@@ -455,7 +497,8 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
             if (rules_->settle != nullptr && rules_->queue_order) settle(waiting());
             return;
         }
-        const bool enough = chosen.served >= most_served && !who->group && who->resume == nullptr;
+        const bool enough =
+            chosen.served >= most_served && !who->group && who->resume == nullptr && !rules_->serves_all;
         if (!who->direct || (enough && !rules_->queue_order && !direct_only)) {
             list_.lend(*who);
             chosen.overtakable = who;
@@ -466,11 +509,16 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
             }
             continue;
         }
-        list_.remove(*who);
         if (who->transition == nullptr) {
+            list_.remove(*who);
             chosen.owner = who;
         } else {
             chosen.value = who->transition(who->context, chosen.value);
+            if ((chosen.value.state & state_value::refused) != 0) { // the waiter stays in the list
+                chosen.value.state &= ~state_value::refused;
+                continue;
+            }
+            list_.remove(*who);
             ++chosen.served;
             who->next = nullptr;
             *chosen.end = who;
@@ -479,9 +527,10 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     }
 }
 
-// Sets the outcomes of the chosen waiters. A waiter may be destroyed as soon as its outcome is set. The lock
-// may have been destroyed already.
-void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
+// Sets the outcomes of the chosen waiters, except the outcome of `arriving`. Returns whether `arriving` is
+// one of them. A waiter may be destroyed as soon as its outcome is set. The lock may have been destroyed
+// already.
+bool state_lock::grant(const choice& chosen, const state_lock* lock, const waiter* arriving) noexcept {
     const auto give = [](waiter& who) {
         if (who.resume != nullptr)
             resume_in_turn(who);
@@ -491,10 +540,13 @@ void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
     if (chosen.owner != nullptr) give(*chosen.owner);
     if (chosen.overtakable != nullptr) tell(*chosen.overtakable, waiter::retry);
     bool groups = false;
+    bool has_arrived = false;
     for (wait_link* link = chosen.completed; link != nullptr;) {
         waiter& who = static_cast<waiter&>(*link);
         link = link->next;
-        if (who.group) {
+        if (&who == arriving) {
+            has_arrived = true;
+        } else if (who.group) {
             groups = true;
             // [SL3] Release: publishes the outcome. Pairs with the acquire in sleep().
             who.status.store(waiter::granted, sys::release);
@@ -508,6 +560,7 @@ void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
         if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
         sys::futex_wake_all(group);
     }
+    return has_arrived;
 }
 
 // ---- waits that block no thread, and cancellation ---------------
@@ -517,7 +570,9 @@ bool state_lock::start(waiter& who) noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) == 0 && in(who.mask, word)) {
-            if (take(who, word, false)) return true;
+            const taken result = take(who, word, false);
+            if (result == taken::failed) continue;
+            return result == taken::done; // if it is queued, `who` may have been resumed and destroyed
         } else if (push(who, word, false)) {
             return false; // `who` may have been resumed and destroyed
         }
@@ -536,7 +591,7 @@ withdrawal state_lock::withdraw(waiter& who) noexcept {
     if (who.linked() && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
     if (entered) {
         // Without this waiter, settle may return a state that admits other waiters.
-        serve_and_leave(value_of(word), word);
+        (void)serve_and_leave(value_of(word), word);
         return result;
     }
     // Another thread is inside, and settles the state when it leaves. That thread cannot change the state

@@ -66,6 +66,10 @@ struct state_rules {
     /// If true, the payload counts arrivals (enter_numbered), and no exit changes the payload.
     bool counts_arrivals = false;
 
+    /// If true, an exit runs the operations of all waiters that the state admits. If false, an exit runs a
+    /// limited number of operations, and then wakes a waiter that runs the rest.
+    bool serves_all = false;
+
     /// The number of times that a thread spins before it sleeps. Each time, the thread executes a pause hint
     /// and checks the lock again.
     std::uint16_t spins = 0;
@@ -268,6 +272,22 @@ public:
         return run_now(states, change);
     }
 
+    /// Runs `change` like run(), but the change may refuse. A change refuses if the state of the lock is only
+    /// a hint, and if data outside the lock shows that the operation must wait. The change then returns a
+    /// state with the bit state_value::refused, and has no effect. The caller joins the queue, or stays in
+    /// it, in the step that sets this state. The state must not be one of `states`, unless the rules of the
+    /// lock have the function settle. In this case, the settled state must not be one of `states`.
+    template <class Change>
+    bool run_refusable(mask states, Change& change, const wait_limit& limit = never_) noexcept {
+        return transition_slow(states, &call<Change>, context(change), false, conduct::completes, limit);
+    }
+    /// Runs `change` like run_refusable(), but waits only while another thread is inside the lock. Returns
+    /// false if the operation would have to wait. In this case, the operation has had no effect.
+    template <class Change>
+    [[nodiscard]] bool try_run_refusable(mask states, Change& change) noexcept {
+        return try_transition(states, &call<Change>, context(change));
+    }
+
     /// Waits until the state is one of `states`. The call does not change the lock. Threads that wait in
     /// pass() for the same state are released together. Returns false if `limit` was reached first.
     bool pass(mask states, const wait_limit& limit = never_) noexcept {
@@ -292,13 +312,13 @@ public:
     }
 
     /// Starts a wait that blocks no thread. The caller must have set the members mask, resume, context and
-    /// transition of `who`. If transition is null, the operation enters the lock. Returns true if the
-    /// operation is done at once. In this case, resume is not called. Otherwise returns false, and `who`
-    /// stays in the queue until its operation is done or withdraw() removes `who`. The thread that completes
-    /// the operation of a queued waiter calls resume after this thread has left the lock. The function resume
-    /// must do nothing except post the operation to an executor. If the post makes the thread leave another
-    /// lock, the waiters of the other lock are resumed after the post. Call start() only once for each
-    /// waiter.
+    /// transition of `who`. If transition is null, the operation enters the lock. The transition may refuse
+    /// (see run_refusable). Returns true if the operation is done at once. In this case, resume is not
+    /// called. Otherwise returns false, and `who` stays in the queue until its operation is done or
+    /// withdraw() removes `who`. The thread that completes the operation of a queued waiter calls resume
+    /// after this thread has left the lock. The function resume must do nothing except post the operation to
+    /// an executor. If the post makes the thread leave another lock, the waiters of the other lock are
+    /// resumed after the post. Call start() only once for each waiter.
     [[nodiscard]] bool start(waiter& who) noexcept;
 
     /// Removes a waiter that start() has put into the queue. Any thread may call this function, even while
@@ -435,23 +455,26 @@ private:
 
     class interrupter;
     enum class wake : std::uint8_t { granted, retry, gave_up };
+    enum class taken : std::uint8_t { done, queued, failed };
 
     numbered_result enter_slow(mask states, const wait_limit& limit, bool numbered) noexcept;
     bool transition_slow(mask states, state_transition change, void* context, bool pure, conduct how,
                          const wait_limit& limit) noexcept;
+    bool try_transition(mask states, state_transition change, void* context) noexcept;
     bool wait(waiter& me, const wait_limit& limit) noexcept;
-    bool take(waiter& me, std::uint64_t& word, bool woken) noexcept;
+    taken take(waiter& me, std::uint64_t& word, bool woken) noexcept;
+    taken join(waiter& me, state_value value) noexcept;
     bool push(waiter& me, std::uint64_t& word, bool woken) noexcept;
     bool requeue(waiter& me, std::uint64_t& word) noexcept;
     void pass_on() noexcept;
     wake sleep(waiter& me, const wait_limit& limit) noexcept;
     static sys::atomic<std::uint32_t>& group_word(const state_lock* lock) noexcept;
     void exit_slow(state_value next) noexcept;
-    void serve_and_leave(state_value next, std::uint64_t word) noexcept;
+    bool serve_and_leave(state_value next, std::uint64_t word, const waiter* arriving = nullptr) noexcept;
     struct choice;
     waiter* next_for(unsigned state, bool direct_only) const noexcept;
     void choose(choice& chosen, bool wake_on_its_way) noexcept;
-    static void grant(const choice& chosen, const state_lock* lock) noexcept;
+    static bool grant(const choice& chosen, const state_lock* lock, const waiter* arriving) noexcept;
     std::uint64_t take_list(bool* lock_too = nullptr) noexcept;
     void gather(std::uint64_t word) noexcept;
 

@@ -20,6 +20,10 @@ struct state_value {
     /// is at most state_lock::max_payload.
     std::uint32_t payload = 0;
 
+    /// A transition adds this bit to its state to refuse the operation (see state_lock::run_refusable). The
+    /// operation has then had no effect.
+    static constexpr std::uint32_t refused = std::uint32_t{1} << 31;
+
     friend constexpr bool operator==(state_value, state_value) = default;
 };
 

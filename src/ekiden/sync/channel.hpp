@@ -1,0 +1,416 @@
+/// A queue between producers and consumers, whose pushes and pops usually take no lock.
+///
+/// Part: sync. Used by: users. Protocol: sync/detail/channel.md.
+///
+/// Items are stored in a slot_ring (Vyukov's bounded queue) or a segment_queue (crossbeam's list of
+/// segments). A push or a pop that has to wait, waits in a state_lock. So threads and coroutines wait in one
+/// queue, with stop tokens, deadlines and select(). A push that adds an item checks one word for waiting
+/// pops.
+#pragma once
+
+#include <ekiden/sync/detail/segment_queue.hpp>
+#include <ekiden/sync/detail/slot_ring.hpp>
+#include <ekiden/sync/detail/state_lock.hpp>
+#include <ekiden/sync/queue_status.hpp>
+#include <ekiden/sync/wait_limit.hpp>
+#include <ekiden/sys/atomic.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+/// The part of a channel that does not depend on the type of the items.
+class channel_base {
+public:
+    channel_base(const channel_base&) = delete;
+    channel_base& operator=(const channel_base&) = delete;
+
+    // The states of the lock. In the channels with slots, the state only says for which operation a waiter
+    // has found the queue empty or full. The states `pairing` and `wanted` are used by rendezvous only.
+    static constexpr std::uint32_t open = 0;
+    static constexpr std::uint32_t pops_wait = 1;   ///< no push waits
+    static constexpr std::uint32_t pushes_wait = 2; ///< no pop waits
+    static constexpr std::uint32_t pairing = 3;     ///< both a push and a pop wait
+    static constexpr std::uint32_t wanted = 4;      ///< a pop has been chosen, and gets the item of a push
+    static constexpr std::uint32_t closed = 5;
+
+    /// The mask of the states in which a push_step may begin.
+    static constexpr state_lock::mask may_push = 1U << open | 1U << pops_wait | 1U << wanted | 1U << closed;
+    /// The mask of the states in which a pop_step may begin.
+    static constexpr state_lock::mask may_pop = 1U << open | 1U << pushes_wait | 1U << pairing | 1U << closed;
+
+protected:
+    explicit channel_base(std::size_t capacity) noexcept
+        : capacity_(capacity), lock_({open, 0}, capacity == 0 ? rendezvous_rules : slot_rules) {}
+    ~channel_base() = default;
+
+    static const state_rules slot_rules;
+    static const state_rules rendezvous_rules;
+
+    // The bits of marks_. A waiter sets its bit, and then checks the queue again.
+    static constexpr std::uint32_t pop_waits = 1;
+    static constexpr std::uint32_t push_waits = 2;
+
+    /// Sets a bit of marks_. The caller is inside the lock.
+    void mark(std::uint32_t bit) noexcept {
+        // [CQ3] [CQ4] Sequentially consistent: precedes the second check of the queue. Pairs with has_mark().
+        marks_.fetch_or(bit, sys::seq_cst);
+    }
+    /// Called by a push or a pop after it has changed the queue.
+    [[nodiscard]] bool has_mark(std::uint32_t bit) const noexcept {
+        // [CQ3] [CQ4] Sequentially consistent: follows the change of the queue. Pairs with mark().
+        return (marks_.load(sys::seq_cst) & bit) != 0;
+    }
+    /// Clears a bit of marks_, and runs the operations of the waiters. The caller is outside the lock.
+    void serve(std::uint32_t bit) noexcept;
+
+    alignas(sys::isolation) const std::size_t capacity_; // is read together with marks_
+    sys::atomic<std::uint32_t> marks_{0};
+    alignas(sys::isolation) mutable state_lock lock_;
+};
+
+/// Makes room for one more item.
+template <class T>
+void grow(std::vector<T>& to) {
+    if (to.size() == to.capacity()) to.reserve(2 * to.size() + 1);
+}
+
+} // namespace detail
+
+/// The result of channel::push_range().
+struct pushed_range {
+    std::size_t count = 0;                    ///< the number of items that were added
+    queue_status status = queue_status::done; ///< the reason why the other items were not added
+};
+
+/// A first-in-first-out queue for any number of producers and consumers.
+///
+/// The constructor selects one of three kinds:
+///   unbounded
+///       A push never waits. Memory is allocated in segments, and is freed when the items are popped.
+///   bounded
+///       A push waits while `capacity` items are in the channel. All memory is allocated by the constructor.
+///   rendezvous
+///       The capacity is 0. A push waits until a pop has taken the item.
+///
+/// Items of one producer are popped in the order in which they were pushed. If several operations wait, they
+/// are served in the order of arrival. But an operation that needs not wait may overtake a waiting one.
+///
+/// If the channel is closed, an operation returns the status `closed` instead of throwing an exception. If a
+/// constructor of T throws in a push, the push has no effect. If the move constructor of T throws in a pop,
+/// the item has been removed, and is destroyed. In a rendezvous, an exception of the move is thrown by both
+/// the push and the pop, and the pop gets no item.
+///
+/// Thread safety: all members may be called concurrently. The channel must outlive every call.
+/// Ordering: a push happens before the pop of the pushed item.
+template <class T>
+class channel : public detail::channel_base {
+    using base = detail::channel_base;
+
+public:
+    using value_type = T;
+
+    /// The capacity of an unbounded channel.
+    static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
+
+    /// Constructs a channel with room for `capacity` items. If `capacity` is 0, the channel is a rendezvous.
+    /// If `capacity` is `unbounded`, the channel has no bound. Throws std::bad_alloc.
+    explicit channel(std::size_t capacity = unbounded) : base(capacity) {
+        if (capacity == unbounded)
+            std::construct_at(std::addressof(segments_));
+        else if (capacity != 0)
+            std::construct_at(std::addressof(ring_), capacity);
+    }
+    /// Destroys the items that are still in the channel.
+    ~channel() {
+        if (capacity_ == unbounded)
+            std::destroy_at(std::addressof(segments_));
+        else if (capacity_ != 0)
+            std::destroy_at(std::addressof(ring_));
+    }
+
+    /// Adds `item`. Waits while the channel is full. Gives up when `limit` is reached. Returns `done` if the
+    /// item was added, and `closed` if the channel is closed. Returns `timed_out` or `stopped` if the limit
+    /// was reached. If the result is not `done`, `item` is unchanged. Can throw std::bad_alloc if the channel
+    /// is unbounded.
+    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit = wait_limit()) {
+        push_step step{*this, item};
+        return finish(may_push, step, limit);
+    }
+    /// Adds `item` like push(item, limit), where the limit is a duration.
+    [[nodiscard]] queue_status push_for(T&& item, const wait_duration& duration) {
+        return push(std::move(item), duration);
+    }
+    /// Adds `item` like push(item, limit), where the limit is a deadline.
+    [[nodiscard]] queue_status push_until(T&& item, const wait_deadline& deadline) {
+        return push(std::move(item), deadline);
+    }
+    /// Adds `item` if this is possible without waiting. In a rendezvous, a pop must be waiting. Returns
+    /// `done`, `would_wait` or `closed`. If the result is not `done`, `item` is unchanged.
+    [[nodiscard]] queue_status try_push(T&& item) {
+        push_step step{*this, item};
+        return finish_now(may_push, step);
+    }
+
+    /// Adds a copy of `item` like push(item, limit). The function makes the copy before it waits.
+    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit = wait_limit())
+        requires std::copy_constructible<T>
+    {
+        return push(T(item), limit);
+    }
+    /// Adds a copy of `item` like push_for(item, duration).
+    [[nodiscard]] queue_status push_for(const T& item, const wait_duration& duration)
+        requires std::copy_constructible<T>
+    {
+        return push_for(T(item), duration);
+    }
+    /// Adds a copy of `item` like push_until(item, deadline).
+    [[nodiscard]] queue_status push_until(const T& item, const wait_deadline& deadline)
+        requires std::copy_constructible<T>
+    {
+        return push_until(T(item), deadline);
+    }
+    /// Adds a copy of `item` like try_push(item).
+    [[nodiscard]] queue_status try_push(const T& item)
+        requires std::copy_constructible<T>
+    {
+        return try_push(T(item));
+    }
+
+    /// Removes the oldest item. Waits while the channel is empty. Gives up when `limit` is reached. Returns
+    /// the item, or an empty result whose status gives the reason. The status is `closed` if the channel is
+    /// closed and empty. The status is `timed_out` or `stopped` if the limit was reached.
+    [[nodiscard]] popped<T> pop(const wait_limit& limit = wait_limit()) {
+        return popped<T>::from([&](std::optional<T>& item) {
+            pop_step step{*this, item};
+            return finish(may_pop, step, limit);
+        });
+    }
+    /// Removes the oldest item like pop(limit), where the limit is a duration.
+    [[nodiscard]] popped<T> pop_for(const wait_duration& duration) { return pop(duration); }
+    /// Removes the oldest item like pop(limit), where the limit is a deadline.
+    [[nodiscard]] popped<T> pop_until(const wait_deadline& deadline) { return pop(deadline); }
+    /// Removes the oldest item, if the channel has one, without waiting. In a rendezvous, a push must be
+    /// waiting. Returns the item, or an empty result with the status `would_wait` or `closed`.
+    [[nodiscard]] popped<T> try_pop() {
+        return popped<T>::from([&](std::optional<T>& item) {
+            pop_step step{*this, item};
+            return finish_now(may_pop, step);
+        });
+    }
+
+    /// Moves the items of `items` into the channel, in order, like push(item, limit). Returns how many items
+    /// were added, and the status of the last push. If the status is not `done`, the other items are
+    /// unchanged. If a push throws, the items before it have been added.
+    [[nodiscard]] pushed_range push_range(std::span<T> items, const wait_limit& limit = wait_limit()) {
+        pushed_range result;
+        for (T& item : items) {
+            result.status = push(std::move(item), limit);
+            if (result.status != queue_status::done) break;
+            ++result.count;
+        }
+        return result;
+    }
+    /// Waits for an item like pop(limit), and appends it to `to`. Then also appends the items that are there,
+    /// up to `most` items in all. Returns `done` if an item was appended, or if `most` is 0. Otherwise,
+    /// returns the status of the pop. Throws std::bad_alloc before an item is removed.
+    [[nodiscard]] queue_status pop_up_to(std::vector<T>& to, std::size_t most,
+                                         const wait_limit& limit = wait_limit()) {
+        if (most == 0) return queue_status::done;
+        detail::grow(to);
+        popped<T> item = pop(limit);
+        if (!item) return item.status();
+        to.push_back(*std::move(item));
+        pop_available(to, most - 1);
+        return queue_status::done;
+    }
+    /// Appends the items that are in the channel to `to`, up to `most` items, without waiting. Throws
+    /// std::bad_alloc before the item for which memory is missing is removed.
+    void pop_available(std::vector<T>& to, std::size_t most) {
+        for (; most > 0; --most) {
+            detail::grow(to);
+            popped<T> item = try_pop();
+            if (!item) return;
+            to.push_back(*std::move(item));
+        }
+    }
+
+    /// Closes the channel. No item can be added to a closed channel. Waiting pushes return `closed`. A
+    /// waiting pop returns `closed` when no item is left. Has no effect if the channel is closed already.
+    void close() noexcept {
+        if (capacity_ == unbounded)
+            segments_.close();
+        else if (capacity_ != 0)
+            ring_.close();
+        lock_.apply(state_lock::any_state, [](state_value) noexcept { return state_value{closed, 0}; });
+    }
+    /// Returns whether close() has been called. After a call has returned true, all later calls in the same
+    /// thread return true.
+    [[nodiscard]] bool is_closed() const noexcept {
+        return capacity_ == unbounded ? segments_.is_closed()
+               : capacity_ != 0       ? ring_.is_closed()
+                                      : lock_.is_in(1U << closed);
+    }
+
+    /// Returns the number of items that the channel has room for. Returns `unbounded` if there is no bound,
+    /// and 0 for a rendezvous.
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    /// Returns the number of items that the channel holds at some moment during the call.
+    [[nodiscard]] std::size_t size() const noexcept {
+        return capacity_ == unbounded ? segments_.size() : capacity_ != 0 ? ring_.size() : 0;
+    }
+
+    /// The common base class of push_step and pop_step. A step runs once. A step runs in the thread that has
+    /// called the push or the pop, or in another thread that has made the step possible.
+    struct step_base {
+        channel& to;
+        std::exception_ptr error{};
+        bool ended = false;
+
+        explicit step_base(channel& c) noexcept : to(c) {}
+        /// Returns the outcome of the step. Rethrows what a constructor of T has thrown.
+        [[nodiscard]] queue_status outcome() {
+            if (error) [[unlikely]]
+                std::rethrow_exception(std::move(error));
+            return ended ? queue_status::closed : queue_status::done;
+        }
+
+    protected:
+        bool is_over(taken_from result) noexcept {
+            ended = result == taken_from::closed;
+            return result != taken_from::none;
+        }
+    };
+    struct push_step : step_base {
+        T& item;
+
+        push_step(channel& c, T& i) noexcept : step_base(c), item(i) {}
+
+        /// Runs the step outside the lock. Returns false, and has no effect, if the step must wait.
+        [[nodiscard]] bool try_now() noexcept {
+            const taken_from result = run();
+            if (result == taken_from::done && this->to.has_mark(pop_waits)) [[unlikely]]
+                this->to.serve(pop_waits);
+            return this->is_over(result);
+        }
+        /// Runs the step inside the lock.
+        state_value operator()(state_value now) noexcept {
+            channel& c = this->to;
+            if (c.capacity_ == 0) {
+                if (now.state == closed) this->ended = true;
+                if (now.state == closed) return now;
+                if (now.state != wanted) return {open | state_value::refused, 0};
+                hand_over(*c.taker_);
+                return {open, 0};
+            }
+            if (this->is_over(run())) return after(now);
+            c.mark(push_waits);
+            if (this->is_over(run())) return after(now);
+            return {pushes_wait | state_value::refused, 0};
+        }
+
+    private:
+        taken_from run() noexcept {
+            channel& c = this->to;
+            try {
+                if (c.capacity_ == unbounded) return c.segments_.push(item);
+                return c.capacity_ != 0 ? c.ring_.push(item) : taken_from::none;
+            } catch (...) {
+                this->error = std::current_exception();
+                return taken_from::done;
+            }
+        }
+        void hand_over(auto& taker) noexcept {
+            try {
+                taker.item.emplace(std::move(item));
+            } catch (...) {
+                this->error = taker.error = std::current_exception();
+            }
+        }
+    };
+    struct pop_step : step_base {
+        std::optional<T>& item;
+
+        pop_step(channel& c, std::optional<T>& i) noexcept : step_base(c), item(i) {}
+
+        /// Runs the step outside the lock. Returns false, and has no effect, if the step must wait.
+        [[nodiscard]] bool try_now() noexcept {
+            const taken_from result = run();
+            if (result == taken_from::done && this->to.capacity_ != unbounded
+                && this->to.has_mark(push_waits)) [[unlikely]]
+                this->to.serve(push_waits);
+            return this->is_over(result);
+        }
+        /// Runs the step inside the lock.
+        state_value operator()(state_value now) noexcept {
+            channel& c = this->to;
+            if (c.capacity_ == 0) {
+                if (now.state == closed) this->ended = true;
+                if (now.state == closed) return now;
+                if (now.state != pairing) return {open | state_value::refused, 0};
+                c.taker_ = this;
+                return {wanted, 0};
+            }
+            if (this->is_over(run())) return after(now);
+            c.mark(pop_waits);
+            if (this->is_over(run())) return after(now);
+            return {pops_wait | state_value::refused, 0};
+        }
+
+    private:
+        taken_from run() noexcept {
+            channel& c = this->to;
+            try {
+                if (c.capacity_ == unbounded) return c.segments_.pop(item);
+                return c.capacity_ != 0 ? c.ring_.pop(item) : taken_from::none;
+            } catch (...) {
+                this->error = std::current_exception();
+                return taken_from::done;
+            }
+        }
+    };
+
+private:
+    friend struct detail::lock_access;
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+
+    // After a step has run inside the lock, each waiter tries again.
+    static state_value after(state_value now) noexcept { return now.state == closed ? now : state_value{}; }
+
+    template <class Step>
+    queue_status finish(state_lock::mask states, Step& step, const wait_limit& limit) {
+        if (step.try_now()) return step.outcome();
+        for (int i = 0; i != 8; ++i) {
+            if (!sys::yield_briefly()) break;
+            if (step.try_now()) return step.outcome();
+        }
+        if (lock_.run_refusable(states, step, limit)) return step.outcome();
+        return limit.stop().stop_requested() ? queue_status::stopped : queue_status::timed_out;
+    }
+    template <class Step>
+    queue_status finish_now(state_lock::mask states, Step& step) {
+        if (step.try_now() || (capacity_ == 0 && lock_.try_run_refusable(states, step)))
+            return step.outcome();
+        return queue_status::would_wait;
+    }
+
+    pop_step* taker_ = nullptr; // the pop that gets the next item; used inside the lock of a rendezvous
+    union {
+        slot_ring<T> ring_;
+        segment_queue<T> segments_;
+    };
+};
+
+} // namespace ekiden::inline EKIDEN_ABI
