@@ -22,35 +22,43 @@ const names rendezvous_threads{"ekiden", "crossbeam", "flume", "kanal"};
 const names bounded_threads = with(rendezvous_threads, {"ekiden-buffer", "onetbb"});
 const names unbounded_threads = with(rendezvous_threads, {"onetbb", "concurrentqueue"});
 
-// The variants in which all items pass at full speed.
-std::vector<variant> balanced() {
-    std::vector<variant> all;
-    const auto add_both = [&all](const std::string& shape, const std::string& capacity,
-                                 const std::string& title, const names& coroutines, const names& threads) {
-        const std::string name = shape + ", " + capacity;
-        all.push_back({.name = name, .title = shape + ", " + title, .only = coroutines});
-        all.push_back(
-            {.name = name + ", threads", .title = shape + ", " + title + ", threads", .only = threads});
+// The names of the implementations that take part, by the capacity.
+struct rows {
+    std::string suffix; // of the names and titles
+    names rendezvous;
+    names bounded;
+    names unbounded;
+    names crowded; // 8 to 8 with a capacity of 64
+};
+
+// Adds the variants in which all items pass at full speed.
+void add_balanced(std::vector<variant>& all, const rows& with) {
+    const auto add_one = [&](const std::string& shape, const char* capacity, const char* title,
+                             const names& only) {
+        all.push_back({.name = shape + ", " + capacity + with.suffix,
+                       .title = shape + ", " + title + with.suffix,
+                       .only = only});
     };
-    add_both("1 to 1", "0", "rendezvous", rendezvous, rendezvous_threads);
+    add_one("1 to 1", "0", "rendezvous", with.rendezvous);
     for (const std::string shape : {"1 to 1", "1 to 8", "8 to 1", "8 to 8"}) {
-        const bool as_many = shape == "1 to 1" || shape == "8 to 8";
-        if (as_many) add_both(shape, "1", "capacity 1", bounded, bounded_threads);
-        add_both(shape, "64", "capacity 64", shape == "8 to 8" ? bounded_8_to_8 : bounded, bounded_threads);
-        add_both(shape, "1024", "capacity 1,024", bounded, bounded_threads);
-        add_both(shape, "unbounded", "unbounded", unbounded, unbounded_threads);
+        const bool crowded = shape == "8 to 8";
+        if (crowded || shape == "1 to 1") add_one(shape, "1", "capacity 1", with.bounded);
+        add_one(shape, "64", "capacity 64", crowded ? with.crowded : with.bounded);
+        add_one(shape, "1024", "capacity 1,024", with.bounded);
+        add_one(shape, "unbounded", "unbounded", with.unbounded);
     }
-    for (variant& v : all)
-        if (v.name == "8 to 8, 64") v.headline = "an item, 8 to 8";
-    return all;
 }
 
 std::vector<variant> variants() {
-    std::vector<variant> all = balanced();
+    std::vector<variant> all;
+    add_balanced(all, {"", rendezvous, bounded, unbounded, bounded_8_to_8});
+    for (variant& v : all)
+        if (v.name == "8 to 8, 64") v.headline = "an item, 8 to 8";
     all.push_back({.name = "8 to 1, 64, full", .title = "8 to 1, capacity 64, full", .only = bounded});
     all.push_back({.name = "8 to 1, 64, empty", .title = "8 to 1, capacity 64, empty", .only = bounded});
     all.push_back(
         {.name = "8 to 8, 64, 1 thread", .title = "8 to 8, capacity 64, 1 thread", .only = one_thread});
+    add_balanced(all, {", threads", rendezvous_threads, bounded_threads, unbounded_threads, bounded_threads});
     return all;
 }
 
