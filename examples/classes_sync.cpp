@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -148,6 +149,25 @@ bool bounded_buffer_example() {
     return sum == 5050;
 }
 
+bool channel_example() {
+    ekiden::channel<int> numbers; // channel<int>(16) holds at most 16, and channel<int>(0) is a rendezvous
+    std::jthread producer([&] {
+        for (int i = 1; i <= 100; ++i) (void)numbers.push(i);
+        numbers.close(); // consumers still get the numbers inside
+    });
+    int sum = 0;
+    while (const auto number = numbers.pop()) sum += *number;
+    return sum == 5050;
+}
+
+bool pushed_range_example() {
+    ekiden::channel<int> numbers(2);
+    std::vector<int> items{1, 2, 3};
+    const ekiden::pushed_range pushed = numbers.push_range(items, ekiden::wait_limit::after(1ms));
+    const auto third = std::span(items).subspan(pushed.count); // for the next try
+    return pushed.status == ekiden::queue_status::timed_out && third.front() == 3;
+}
+
 bool watermark_buffer_example() {
     // Once eight items are inside, push() waits until only two are left.
     ekiden::watermark_buffer<std::string> lines(2, 8);
@@ -205,7 +225,8 @@ int main() {
                              states_example(),          barrier_example(),
                              elastic_barrier_example(), latch_example(),
                              event_example(),           counting_semaphore_example(),
-                             bounded_buffer_example(),  watermark_buffer_example(),
+                             bounded_buffer_example(),  channel_example(),
+                             pushed_range_example(),    watermark_buffer_example(),
                              popped_example(),          sequencer_example(),
                              wait_limit_example(),      wait_duration_example(),
                              wait_deadline_example()};

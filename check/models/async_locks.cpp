@@ -320,11 +320,13 @@ EKIDEN_MODEL(async_end_of_frame, .old_values = 2,
     lock.exit(0);
 }
 
-EKIDEN_MODEL(select_two, .old_values = 1,
-             .about = "two items for one select of two buffers: it takes one and leaves the other",
-             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
-    bounded_buffer<int> a(1);
-    bounded_buffer<int> b(1);
+namespace {
+
+// Two items for one select, which takes one of them.
+template <class Buffer>
+void select_of_two() {
+    Buffer a(1);
+    Buffer b(1);
     int got = 0;
     sys::thread home([&] {
         const auto body = [&]() -> one_coroutine {
@@ -342,11 +344,11 @@ EKIDEN_MODEL(select_two, .old_values = 1,
     check::that(got + left == 3, "no item is lost");
 }
 
-EKIDEN_MODEL(select_stop, .old_values = 1,
-             .about = "a select is stopped as an item comes: it arrives or is still inside", .preemptions = 2,
-             .spurious = 0, .weak_failures = 0) {
-    bounded_buffer<int> a(1);
-    bounded_buffer<int> b(1);
+// A select is stopped as an item comes.
+template <class Buffer>
+void select_against_stop() {
+    Buffer a(1);
+    Buffer b(1);
     stop_state stop;
     int got = 0;
     sys::thread home([&] {
@@ -365,10 +367,11 @@ EKIDEN_MODEL(select_stop, .old_values = 1,
     check::that(a.pop() == 1, "no trace");
 }
 
-EKIDEN_MODEL(select_close, .old_values = 1, .about = "both buffers of a select are closed, by two threads",
-             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
-    bounded_buffer<int> a(1);
-    bounded_buffer<int> b(1);
+// Both buffers of a select are closed, by two threads.
+template <class Buffer>
+void select_against_close() {
+    Buffer a(1);
+    Buffer b(1);
     sys::thread home([&] {
         const auto body = [&]() -> one_coroutine {
             const auto item = co_await select(a, b);
@@ -380,4 +383,114 @@ EKIDEN_MODEL(select_close, .old_values = 1, .about = "both buffers of a select a
     a.close();
     home.join();
     other.join();
+}
+
+// The item of one channel may be gone when the select has reserved its wait for it.
+void select_against_pop() {
+    channel<int> a(1);
+    channel<int> b(1);
+    int got = 0;
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const auto item = co_await select(a, b);
+            got = item->index() == 0 ? std::get<0>(*item) : std::get<1>(*item);
+        };
+        run_here(nullptr, body);
+    });
+    sys::thread other([&] { (void)b.try_push(2); });
+    std::optional<int> mine;
+    sys::thread thief([&] { mine = a.try_pop(); });
+    (void)a.try_push(1);
+    home.join();
+    other.join();
+    thief.join();
+    const int left = a.try_pop().value_or(0) + b.try_pop().value_or(0);
+    check::that(got + left + mine.value_or(0) == 3, "no item is lost");
+}
+
+// A pop of a channel is stopped as an item comes.
+void pop_against_stop(std::size_t capacity) {
+    channel<int> ch(capacity);
+    stop_state stop;
+    int got = 0;
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const auto item = co_await async_pop(ch);
+            got = item.value_or(0);
+        };
+        run_here(&stop, body);
+    });
+    sys::thread stopper([&] { (void)stop.request_stop(); });
+    const bool is_accepted = ch.try_push(1) == queue_status::done;
+    home.join();
+    stopper.join();
+    check::that(got + ch.try_pop().value_or(0) == (is_accepted ? 1 : 0), "once");
+    check::that(ch.try_push(2) == (capacity == 0 ? queue_status::would_wait : queue_status::done),
+                "no trace");
+}
+
+} // namespace
+
+EKIDEN_MODEL(select_two, .old_values = 1,
+             .about = "two items for one select of two buffers: it takes one and leaves the other",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    select_of_two<bounded_buffer<int>>();
+}
+
+EKIDEN_MODEL(select_two_channels, .old_values = 1,
+             .about = "two items for one select of two channels: it takes one and leaves the other",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    select_of_two<channel<int>>();
+}
+
+EKIDEN_MODEL(select_takes_from_two_channels, .old_values = 1,
+             .about = "a select takes an item although another branch has won", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0, .mutant = "select_takes_from_two_channels") {
+    select_of_two<channel<int>>();
+}
+
+EKIDEN_MODEL(select_stop, .old_values = 1,
+             .about = "a select is stopped as an item comes: it arrives or is still inside", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    select_against_stop<bounded_buffer<int>>();
+}
+
+EKIDEN_MODEL(select_stop_channels, .old_values = 1,
+             .about = "a select of channels is stopped as an item comes", .preemptions = 2, .spurious = 0,
+             .weak_failures = 0) {
+    select_against_stop<channel<int>>();
+}
+
+EKIDEN_MODEL(select_close, .old_values = 1, .about = "both buffers of a select are closed, by two threads",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    select_against_close<bounded_buffer<int>>();
+}
+
+EKIDEN_MODEL(select_close_channels, .old_values = 1,
+             .about = "both channels of a select are closed, by two threads", .preemptions = 2, .spurious = 0,
+             .weak_failures = 0) {
+    select_against_close<channel<int>>();
+}
+
+EKIDEN_MODEL(select_reserves, .old_values = 1,
+             .about = "a select reserves its wait, and another pop has taken the item", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    select_against_pop();
+}
+
+EKIDEN_MODEL(select_trusts_a_reservation, .old_values = 1,
+             .about = "a branch gives up because another one has reserved the wait", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0, .mutant = "select_trusts_a_reservation") {
+    select_against_pop();
+}
+
+EKIDEN_MODEL(channel_pop_stopped, .old_values = 1, .about = "a pop of a channel is stopped as an item comes",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    pop_against_stop(1);
+}
+
+EKIDEN_MODEL(channel_rendezvous_stopped, .old_values = 1,
+             .about = "a pop of a rendezvous is stopped as a push comes", .preemptions = 2, .spurious = 0,
+             .weak_failures = 0) {
+    pop_against_stop(0);
 }

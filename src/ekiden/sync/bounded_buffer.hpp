@@ -24,6 +24,12 @@ struct bounded_states : detail::closable_states {
 
 /// A bounded first-in-first-out queue. Waiting producers and consumers are served in the order of arrival.
 ///
+/// A channel has the same operations, and is faster, because it usually takes no lock. Use a channel, unless
+/// the program needs one of these properties of a bounded_buffer:
+///   Operations that come later do not overtake waiting operations.
+///   A pop has no effect if the move constructor of T throws.
+///   An item needs no memory except its own.
+///
 /// The operations of a bounded_buffer are the member functions of buffer_base. The destructor destroys all
 /// items in the queue.
 template <class T>

@@ -14,6 +14,8 @@
 #include <ekiden/sync/queue_status.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/back_off.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -56,6 +58,7 @@ protected:
         : capacity_(capacity), lock_({open, 0}, capacity == 0 ? rendezvous_rules : slot_rules) {}
     ~channel_base() = default;
 
+    static constexpr int polls = 8; // the number of times that a thread yields before it sleeps
     static const state_rules slot_rules;
     static const state_rules rendezvous_rules;
 
@@ -71,7 +74,7 @@ protected:
     /// Called by a push or a pop after it has changed the queue.
     [[nodiscard]] bool has_mark(std::uint32_t bit) const noexcept {
         // [CQ3] [CQ4] Sequentially consistent: follows the change of the queue. Pairs with mark().
-        return (marks_.load(sys::seq_cst) & bit) != 0;
+        return (marks_.load(sys::seq_cst) & bit) != 0 && !EKIDEN_MUTANT(channel_overlooks_waiters);
     }
     /// Clears a bit of marks_, and runs the operations of the waiters. The caller is outside the lock.
     void serve(std::uint32_t bit) noexcept;
@@ -145,9 +148,14 @@ public:
     /// item was added, and `closed` if the channel is closed. Returns `timed_out` or `stopped` if the limit
     /// was reached. If the result is not `done`, `item` is unchanged. Can throw std::bad_alloc if the channel
     /// is unbounded.
-    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit = wait_limit()) {
+    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit) {
         push_step step{*this, item};
         return finish(may_push, step, limit);
+    }
+    /// Adds `item` like push(item, limit), but without a limit.
+    [[nodiscard]] queue_status push(T&& item) {
+        push_step step{*this, item};
+        return step.try_now() ? step.outcome() : finish(may_push, step, wait_limit());
     }
     /// Adds `item` like push(item, limit), where the limit is a duration.
     [[nodiscard]] queue_status push_for(T&& item, const wait_duration& duration) {
@@ -165,10 +173,16 @@ public:
     }
 
     /// Adds a copy of `item` like push(item, limit). The function makes the copy before it waits.
-    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit = wait_limit())
+    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit)
         requires std::copy_constructible<T>
     {
         return push(T(item), limit);
+    }
+    /// Adds a copy of `item` like push(item).
+    [[nodiscard]] queue_status push(const T& item)
+        requires std::copy_constructible<T>
+    {
+        return push(T(item));
     }
     /// Adds a copy of `item` like push_for(item, duration).
     [[nodiscard]] queue_status push_for(const T& item, const wait_duration& duration)
@@ -192,10 +206,17 @@ public:
     /// Removes the oldest item. Waits while the channel is empty. Gives up when `limit` is reached. Returns
     /// the item, or an empty result whose status gives the reason. The status is `closed` if the channel is
     /// closed and empty. The status is `timed_out` or `stopped` if the limit was reached.
-    [[nodiscard]] popped<T> pop(const wait_limit& limit = wait_limit()) {
+    [[nodiscard]] popped<T> pop(const wait_limit& limit) {
         return popped<T>::from([&](std::optional<T>& item) {
             pop_step step{*this, item};
             return finish(may_pop, step, limit);
+        });
+    }
+    /// Removes the oldest item like pop(limit), but without a limit.
+    [[nodiscard]] popped<T> pop() {
+        return popped<T>::from([&](std::optional<T>& item) {
+            pop_step step{*this, item};
+            return step.try_now() ? step.outcome() : finish(may_pop, step, wait_limit());
         });
     }
     /// Removes the oldest item like pop(limit), where the limit is a duration.
@@ -317,7 +338,7 @@ public:
             }
             if (this->is_over(run())) return after(now);
             c.mark(push_waits);
-            if (this->is_over(run())) return after(now);
+            if (!EKIDEN_MUTANT(channel_checks_once) && this->is_over(run())) return after(now);
             return {pushes_wait | state_value::refused, 0};
         }
 
@@ -365,7 +386,7 @@ public:
             }
             if (this->is_over(run())) return after(now);
             c.mark(pop_waits);
-            if (this->is_over(run())) return after(now);
+            if (!EKIDEN_MUTANT(channel_checks_once) && this->is_over(run())) return after(now);
             return {pops_wait | state_value::refused, 0};
         }
 
@@ -392,8 +413,9 @@ private:
     template <class Step>
     queue_status finish(state_lock::mask states, Step& step, const wait_limit& limit) {
         if (step.try_now()) return step.outcome();
-        for (int i = 0; i != 8; ++i) {
-            if (!sys::yield_briefly()) break;
+        // A thread that polls finds the item without the lock. In a rendezvous, only the lock shows a
+        // partner.
+        for (int i = 0; i != polls && capacity_ != 0 && sys::yield_briefly(); ++i) {
             if (step.try_now()) return step.outcome();
         }
         if (lock_.run_refusable(states, step, limit)) return step.outcome();

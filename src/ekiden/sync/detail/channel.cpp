@@ -17,14 +17,14 @@ std::uint32_t paired(state_value value, std::uint64_t queued) noexcept {
 
 constinit const state_rules channel_base::slot_rules{.serves_all = true, .name = "a channel"};
 constinit const state_rules channel_base::rendezvous_rules{
-    .settle = &paired, .serves_all = true, .name = "a channel"};
+    .settle = &paired, .serves_all = true, .yields = channel_base::polls, .name = "a channel"};
 
 void channel_base::serve(std::uint32_t bit) noexcept {
     // [CQ3] [CQ4] Sequentially consistent. If another thread has cleared the bit, that thread serves the
     // waiters.
     if ((marks_.fetch_and(~bit, sys::seq_cst) & bit) == 0) return;
     const std::uint32_t waiting = bit == pop_waits ? pops_wait : pushes_wait;
-    lock_.apply(state_lock::any_state, [waiting](state_value now) noexcept {
+    lock_.run(state_lock::any_state, [waiting](state_value now) noexcept {
         return now.state == waiting ? state_value{open, 0} : now;
     });
 }

@@ -3,9 +3,9 @@
 /// Part: sync. Used by: channel.
 ///
 /// The queue is a list of segments, as in the crate crossbeam-channel (flavors/list.rs). A push and a pop
-/// take a position by one compare-exchange. ekiden differs from crossbeam in two points. Each segment counts
-/// its finished pops, and the last of them frees the segment. The pops remember a lower bound of the tail, so
-/// that most pops do not read the word that the pushes write.
+/// acquire a position by one compare-exchange. ekiden differs from crossbeam in two points. A pop marks its
+/// slot by a store, and the pop of the last slot frees the segment if all slots are marked. The pops remember
+/// a lower bound of the tail, so most pops do not read the word that the pushes write.
 #pragma once
 
 #include <ekiden/sync/detail/queue_slot.hpp>
@@ -14,7 +14,9 @@
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,18 +25,25 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An unbounded queue. An empty queue has one or two segments, and one spare segment at most.
+/// Returns the number of items of a segment whose slots have `slot_size` bytes. One less than a power of two.
+[[nodiscard]] constexpr std::size_t segment_size(std::size_t slot_size) noexcept {
+    constexpr std::size_t bytes = 2048;
+    return std::bit_floor(std::clamp(bytes / slot_size, std::size_t{8}, std::size_t{128})) - 1;
+}
+
+/// An unbounded queue. An empty queue has one or two segments, and `Spares` unused segments at most.
 ///
 /// Thread safety: all members may be called concurrently.
-template <class T, std::size_t SegmentSize = 63>
+template <class T, std::size_t SegmentSize = segment_size(sizeof(queue_slot<T>) + alignof(T)),
+          std::size_t Spares = 4>
 class segment_queue {
     struct slot : queue_slot<T> {
-        sys::atomic<bool> is_filled{false};
+        enum : std::uint8_t { unused, filled, read };
+        sys::atomic<std::uint8_t> phase{unused};
     };
     struct segment {
         std::array<slot, SegmentSize> slots{};
         sys::atomic<segment*> next{nullptr};
-        alignas(sys::isolation) sys::atomic<std::uint32_t> left{SegmentSize}; // unfinished pops
     };
 
 public:
@@ -58,7 +67,9 @@ public:
                 in->slots[offset(at)].drop();
         }
         delete in;
-        delete spare_.load(sys::relaxed);
+        for (in = abandoned_.load(sys::relaxed); in != nullptr;)
+            delete std::exchange(in, in->next.load(sys::relaxed));
+        for (auto& spare : spares_) delete spare.load(sys::relaxed);
     }
 
     /// Adds `item`. Returns `done` or `closed`. Throws std::bad_alloc, or what the constructor of T throws.
@@ -85,7 +96,7 @@ public:
             if (place + 1 == SegmentSize) add(*in, following.release());
             in->slots[place].fill(item, [&]() noexcept {
                 // [CQ1] Release: publishes the item. Pairs with the acquire in pop().
-                in->slots[place].is_filled.store(true, sys::release);
+                in->slots[place].phase.store(slot::filled, sys::release);
             });
             return taken_from::done;
         }
@@ -105,20 +116,32 @@ public:
                 at = head_.at.load(sys::acquire);
                 continue;
             }
-            // Relaxed is enough, because every value of known_tail_ is a lower bound of the tail.
-            if (at >= known_tail_.load(sys::relaxed)) {
+            // Every value of known_tail_ is a lower bound of the tail. [CQ8] Acquire: what another pop has
+            // seen in the tail precedes this pop.
+            if (at >= known_tail_.load(sys::acquire)) {
                 // [CQ3] Sequentially consistent: follows the mark of a waiting pop, see channel.md.
                 const std::uint64_t end = tail_.at.load(sys::seq_cst);
-                if ((end & ~closed) <= at) return (end & closed) != 0 ? taken_from::closed : taken_from::none;
-                known_tail_.store(end & ~closed, sys::relaxed);
+                if ((end & ~closed) <= at) {
+                    sweep();
+                    return (end & closed) != 0 ? taken_from::closed : taken_from::none;
+                }
+                known_tail_.store(end & ~closed, sys::release); // [CQ8]
             }
             if (!head_.at.compare_exchange_weak(at, at + one, sys::acq_rel, sys::acquire)) continue;
             if (place + 1 == SegmentSize) go_on(*in, at);
             slot& from = in->slots[place];
             // [CQ1] Acquire: reads the item. Pairs with the release in push(). The loop waits only for a push
             // that has taken this position already.
-            while (!from.is_filled.load(sys::acquire)) others.wait();
-            if (from.empty_into(item, [&]() noexcept { finish(*in); })) return taken_from::done;
+            while (from.phase.load(sys::acquire) != slot::filled) others.wait();
+            const auto free = [&]() noexcept {
+                // [CQ6] Release: the last access of this pop to the segment, unless the slot is the last one.
+                from.phase.store(slot::read, sys::release);
+                if (place + 1 == SegmentSize)
+                    leave(*in);
+                else if (head_.in.load(sys::acquire) != in) [[unlikely]] // [CQ5]
+                    sweep();                                             // this pop was slow
+            };
+            if (from.empty_into(item, free)) return taken_from::done;
             at = head_.at.load(sys::acquire);
         }
     }
@@ -156,9 +179,10 @@ private:
     }
 
     std::unique_ptr<segment> make() {
-        // [CQ6] Acquire: the segment is unused. Pairs with the release in finish().
-        if (spare_.load(sys::relaxed) != nullptr) {
-            if (segment* const old = spare_.exchange(nullptr, sys::acquire); old != nullptr)
+        // [CQ7] Acquire: the segment is unused. Pairs with the release in retire().
+        for (auto& spare : spares_) {
+            if (spare.load(sys::acquire) == nullptr) continue;
+            if (segment* const old = spare.exchange(nullptr, sys::acquire); old != nullptr)
                 return std::unique_ptr<segment>(old);
         }
         return std::make_unique<segment>();
@@ -182,28 +206,56 @@ private:
         head_.at.store(at + 2 * one, sys::release);
     }
 
-    // Called at the end of each pop.
-    void finish(segment& in) noexcept {
-        // [CQ6] Release: the last access of this pop. Acquire: the accesses of the other pops precede.
-        if (in.left.fetch_sub(1, sys::acq_rel) != 1) return;
-        retire(&in);
+    // Called by the pop of the last slot of `in`. If a slower pop still uses the segment, that pop or a later
+    // one frees it. Such a pop must not access a flag in the segment, because the segment may be gone.
+    void leave(segment& in) noexcept {
+        sweep();
+        if (is_read(in) || EKIDEN_MUTANT(segment_queue_frees_under_a_pop))
+            retire(in);
+        else
+            abandon(in);
     }
-    void retire(segment* old) noexcept {
-        if (spare_.load(sys::relaxed) == nullptr) {
-            for (slot& each : old->slots) each.is_filled.store(false, sys::relaxed);
-            old->next.store(nullptr, sys::relaxed);
-            old->left.store(SegmentSize, sys::relaxed);
-            segment* expected = nullptr;
-            // [CQ6] Release: the segment is unused.
-            if (spare_.compare_exchange_strong(expected, old, sys::release, sys::relaxed)) return;
+    static bool is_read(const segment& in) noexcept {
+        // [CQ6] Acquire: the last accesses of all pops precede. Pairs with the release in pop().
+        return std::all_of(in.slots.begin(), in.slots.end(),
+                           [](const slot& s) { return s.phase.load(sys::acquire) == slot::read; });
+    }
+    void abandon(segment& in) noexcept {
+        segment* first = abandoned_.load(sys::acquire);
+        do {
+            in.next.store(first, sys::relaxed);
+            // [CQ7] Release: publishes the link. Pairs with the acquire in sweep().
+        } while (!abandoned_.compare_exchange_weak(first, &in, sys::release, sys::relaxed));
+    }
+    // Frees the abandoned segments that no pop uses any more.
+    void sweep() noexcept {
+        if (abandoned_.load(sys::acquire) == nullptr) return;
+        segment* in = abandoned_.exchange(nullptr, sys::acquire); // [CQ7]
+        while (in != nullptr) {
+            segment& each = *std::exchange(in, in->next.load(sys::relaxed));
+            if (is_read(each))
+                retire(each);
+            else
+                abandon(each);
         }
-        delete old;
+    }
+    void retire(segment& old) noexcept {
+        for (auto& spare : spares_) {
+            if (spare.load(sys::acquire) != nullptr) continue;
+            for (slot& each : old.slots) each.phase.store(slot::unused, sys::relaxed);
+            old.next.store(nullptr, sys::relaxed);
+            segment* expected = nullptr;
+            // [CQ7] Release: the segment is unused. Pairs with the acquire in make().
+            if (spare.compare_exchange_strong(expected, &old, sys::release, sys::relaxed)) return;
+        }
+        delete &old;
     }
 
     alignas(sys::isolation) queue_end head_;
     sys::atomic<std::uint64_t> known_tail_{0}; // in the cache line of the pops
+    sys::atomic<segment*> abandoned_{nullptr}; // segments that slow pops use; linked by `next`
     alignas(sys::isolation) queue_end tail_;
-    sys::atomic<segment*> spare_{nullptr};
+    alignas(sys::isolation) std::array<sys::atomic<segment*>, Spares> spares_{};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -2,6 +2,7 @@
 // Protocol: sync/detail/state_lock.md.
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/observe/trace.hpp>
+#include <ekiden/sync/detail/resume_in_turn.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/clock.hpp>
@@ -45,31 +46,10 @@ void tell(waiter& who, std::uint32_t outcome) noexcept {
         sys::futex_wake(status);
 }
 
-/// The waiters that a thread still has to resume. If an executor refuses a coroutine, the coroutine may be
-/// destroyed at once and unlock a lock. This unlock resumes the next waiter, whose coroutine may be refused
-/// and destroyed as well. The list turns this recursion into a loop.
-struct resuming {
-    bool busy = false;
-    wait_link* first = nullptr;
-    wait_link* last = nullptr;
-};
-
-void resume_in_turn(waiter& who) noexcept {
-    resuming& mine = sys::local<resuming>();
-    if (mine.busy) {
-        who.next = nullptr;
-        (mine.first != nullptr ? mine.last->next : mine.first) = &who;
-        mine.last = &who;
-        return;
-    }
-    mine.busy = true;
-    who.resume(who);
-    while (mine.first != nullptr) {
-        waiter& next = static_cast<waiter&>(*mine.first);
-        mine.first = next.next;
-        next.resume(next);
-    }
-    mine.busy = false;
+void describe(waiter& who, state_lock::mask states, state_transition change, void* context) noexcept {
+    who.mask = states;
+    who.transition = change;
+    who.context = context;
 }
 
 } // namespace
@@ -129,9 +109,7 @@ state_lock::numbered_result state_lock::enter_slow(mask states, const wait_limit
 bool state_lock::transition_slow(mask states, state_transition change, void* context, bool pure, conduct how,
                                  const wait_limit& limit) noexcept {
     alignas(waiter_alignment) waiter me;
-    me.mask = states;
-    me.transition = change;
-    me.context = context;
+    describe(me, states, change, context);
     me.pure = pure;
     me.direct = how != conduct::opens;
     me.opens = how == conduct::opens;
@@ -154,6 +132,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             const taken result = take(me, word, woken);
             if (result == taken::done) return true;
             if (result == taken::failed) continue;
+            poll(me);
             if (!asleep) asleep.emplace(rules_->name);
         } else {
             if (late || (!limit.is_endless() && limit.is_reached())) {
@@ -204,8 +183,7 @@ state_lock::taken state_lock::take(waiter& me, std::uint64_t& word, bool woken) 
         me.number = value_of(word).payload;
         const std::uint64_t next = me.numbered ? count_arrival(seen | locked) : seen | locked;
         // [SL1] Acquire. Pairs with the release in exit().
-        return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed) ? taken::done
-                                                                                   : taken::failed;
+        return done_if(word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed));
     }
     if (me.pure && !woken) {
         // [SL1] Acquire, because the transition may read data that an earlier holder has written. Pairs with
@@ -218,8 +196,7 @@ state_lock::taken state_lock::take(waiter& me, std::uint64_t& word, bool woken) 
         const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
         if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
             // [SL1] Acquire and release, because this step both enters and leaves the lock.
-            return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed) ? taken::done
-                                                                                       : taken::failed;
+            return done_if(word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed));
         }
     }
     // [SL1] Acquire. Pairs with the release in exit().
@@ -231,9 +208,8 @@ state_lock::taken state_lock::take(waiter& me, std::uint64_t& word, bool woken) 
     return taken::done;
 }
 
-// Adds `me` to the list, because its transition has refused and returned `next`. Then serves the waiters and
-// leaves the lock. The caller must be inside the lock. The waiter joins the list before the lock is left, so
-// no change of the state can be missed. If the service has completed the operation of `me`, returns `done`.
+// Adds `me`, whose transition has refused and returned `next`, to the list. Then serves the waiters and
+// leaves the lock. The caller must be inside the lock. Returns `done` if the operation of `me` was completed.
 state_lock::taken state_lock::join(waiter& me, state_value next) noexcept {
     const std::uint64_t word = take_list();
     list_.insert(me);
@@ -241,12 +217,17 @@ state_lock::taken state_lock::join(waiter& me, state_value next) noexcept {
     return serve_and_leave(next, word, &me) ? taken::done : taken::queued;
 }
 
-// Completes an operation that may refuse, without waiting for another operation.
+// Yields until another thread has served `me`, or until the yields that the rules allow are used up.
+void state_lock::poll(const waiter& me) const noexcept {
+    for (unsigned i = 0; i != rules_->yields; ++i) {
+        // Relaxed is enough, because sleep() reads the status again.
+        if (me.status.load(sys::relaxed) != waiter::waiting || !sys::yield_briefly()) return;
+    }
+}
+
 bool state_lock::try_transition(mask states, state_transition change, void* context) noexcept {
     alignas(waiter_alignment) waiter me;
-    me.mask = states;
-    me.transition = change;
-    me.context = context;
+    describe(me, states, change, context);
     me.direct = true;
     me.opens = false;
     for (sys::back_off others;; others.wait()) { // repeats only while another thread is inside
@@ -257,8 +238,7 @@ bool state_lock::try_transition(mask states, state_transition change, void* cont
         if (result == taken::done) return true;
         if (result == taken::failed) continue;
         if (cancel(me)) return false;
-        // A releaser has chosen this waiter already, and is about to set its status.
-        if (sleep(me, never_) == wake::granted) return true;
+        if (sleep(me, never_) == wake::granted) return true; // a releaser had chosen this waiter already
         pass_on();
         return false;
     }
@@ -516,6 +496,7 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
             chosen.value = who->transition(who->context, chosen.value);
             if ((chosen.value.state & state_value::refused) != 0) { // the waiter stays in the list
                 chosen.value.state &= ~state_value::refused;
+                if (EKIDEN_MUTANT(state_lock_drops_a_refused_waiter)) list_.remove(*who);
                 continue;
             }
             list_.remove(*who);

@@ -456,6 +456,7 @@ private:
     class interrupter;
     enum class wake : std::uint8_t { granted, retry, gave_up };
     enum class taken : std::uint8_t { done, queued, failed };
+    static taken done_if(bool changed) noexcept { return changed ? taken::done : taken::failed; }
 
     numbered_result enter_slow(mask states, const wait_limit& limit, bool numbered) noexcept;
     bool transition_slow(mask states, state_transition change, void* context, bool pure, conduct how,
@@ -464,6 +465,7 @@ private:
     bool wait(waiter& me, const wait_limit& limit) noexcept;
     taken take(waiter& me, std::uint64_t& word, bool woken) noexcept;
     taken join(waiter& me, state_value value) noexcept;
+    void poll(const waiter& me) const noexcept;
     bool push(waiter& me, std::uint64_t& word, bool woken) noexcept;
     bool requeue(waiter& me, std::uint64_t& word) noexcept;
     void pass_on() noexcept;

@@ -1,0 +1,208 @@
+// channel: a push or a pop that must wait against the operation that it waits for, the segments, close, the
+// rendezvous, and select. src/ekiden/sync/detail/channel.md says what is claimed.
+#include <check/engine/model.hpp>
+#include <ekiden/sync/channel.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace {
+
+using namespace ekiden;
+
+/// An item whose content must be published by the push.
+struct parcel {
+    int number = 0;
+    std::unique_ptr<sys::cell<int>> content;
+
+    explicit parcel(int n) : number(n), content(std::make_unique<sys::cell<int>>(n)) {}
+    void open() const { check::that(content->read() == number, "the content is published with the item"); }
+};
+
+/// Waits in the lock without polling first, so that a model reaches the protocol of the waiters soon.
+template <class Step>
+void finish(channel<int>& ch, state_lock::mask states, Step& step) {
+    if (!step.try_now()) detail::lock_access::core(ch).run_refusable(states, step);
+}
+bool push(channel<int>& ch, int item) {
+    channel<int>::push_step step(ch, item);
+    finish(ch, channel<int>::may_push, step);
+    return step.outcome() == queue_status::done;
+}
+std::optional<int> pop(channel<int>& ch) {
+    std::optional<int> item;
+    channel<int>::pop_step step(ch, item);
+    finish(ch, channel<int>::may_pop, step);
+    return item;
+}
+
+void wait_for_item(std::size_t capacity) {
+    channel<int> ch(capacity);
+    sys::thread consumer([&] { check::that(pop(ch) == 1, "the item arrives"); });
+    (void)push(ch, 1);
+    consumer.join();
+}
+
+void wait_for_room() {
+    channel<int> ch(1);
+    (void)push(ch, 1);
+    sys::thread producer([&] { (void)push(ch, 2); });
+    check::that(pop(ch) == 1, "the items arrive in order");
+    check::that(pop(ch) == 2, "the items arrive in order");
+    producer.join();
+}
+
+void two_wait() {
+    channel<int> ch;
+    int sum = 0;
+    sys::thread first([&] { sum += pop(ch).value_or(0); });
+    sys::thread second([&] { sum += pop(ch).value_or(0); });
+    (void)push(ch, 1);
+    (void)push(ch, 2);
+    first.join();
+    second.join();
+    check::that(sum == 3, "each waiter gets an item");
+}
+
+template <std::size_t SegmentSize>
+void segments(int each) {
+    segment_queue<parcel, SegmentSize, 1> queue;
+    int got = 0;
+    const auto take = [&] {
+        std::optional<parcel> item;
+        if (queue.pop(item) != taken_from::done) return;
+        item->open();
+        ++got;
+    };
+    sys::thread other([&] {
+        for (int i = 0; i < each; ++i) take();
+    });
+    for (int i = 0; i < 2 * each; ++i) {
+        parcel item(i);
+        check::that(queue.push(item) == taken_from::done, "an unbounded queue has room");
+    }
+    for (int i = 0; i < each; ++i) take();
+    other.join();
+    while (got < 2 * each) take();
+}
+
+} // namespace
+
+EKIDEN_MODEL(channel_pop_waits, .old_values = 2,
+             .about = "a pop of an unbounded channel waits as a push comes", .preemptions = 3, .spurious = 0,
+             .weak_failures = 0) {
+    wait_for_item(channel<int>::unbounded);
+}
+EKIDEN_MODEL(channel_pop_waits_bounded, .old_values = 2,
+             .about = "a pop of a bounded channel waits as a push comes", .preemptions = 3, .spurious = 0,
+             .weak_failures = 0) {
+    wait_for_item(1);
+}
+EKIDEN_MODEL(channel_push_waits, .old_values = 2,
+             .about = "a push into a full channel waits as a pop makes room", .preemptions = 3, .spurious = 0,
+             .weak_failures = 0) {
+    wait_for_room();
+}
+EKIDEN_MODEL(channel_two_pops_wait, .old_values = 1, .about = "two waiting pops, two pushes",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    two_wait();
+}
+EKIDEN_MODEL(channel_overlooks_waiters, .about = "a push does not check for waiters", .preemptions = 2,
+             .mutant = "channel_overlooks_waiters") {
+    wait_for_item(channel<int>::unbounded);
+}
+EKIDEN_MODEL(channel_checks_once, .about = "a pop marks its wait, and does not check the queue again",
+             .preemptions = 2, .mutant = "channel_checks_once") {
+    wait_for_item(channel<int>::unbounded);
+}
+EKIDEN_MODEL(channel_drops_a_refused_waiter, .about = "a waiter that was refused leaves the list",
+             .preemptions = 3, .mutant = "state_lock_drops_a_refused_waiter") {
+    two_wait();
+}
+
+EKIDEN_MODEL(channel_close_against_push, .old_values = 1,
+             .about = "a channel is closed during a push: what was accepted arrives", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    channel<int> ch;
+    bool is_accepted = false;
+    sys::thread producer([&] { is_accepted = push(ch, 1); });
+    sys::thread closer([&] { ch.close(); });
+    const std::optional<int> got = pop(ch);
+    producer.join();
+    closer.join();
+    check::that(got.has_value() == is_accepted, "the item arrives if and only if it was accepted");
+    check::that(!push(ch, 2), "a closed channel refuses");
+}
+
+EKIDEN_MODEL(channel_rendezvous, .old_values = 1, .about = "two pushes and two pops meet", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    channel<int> ch(0);
+    sys::thread producer([&] {
+        (void)push(ch, 1);
+        (void)push(ch, 2);
+    });
+    check::that(pop(ch) == 1, "the pushes are taken in order");
+    check::that(pop(ch) == 2, "the pushes are taken in order");
+    producer.join();
+}
+
+EKIDEN_MODEL(channel_rendezvous_try, .old_values = 1,
+             .about = "a push that does not wait, against a pop with a limit", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    channel<int> ch(0);
+    bool is_taken = false;
+    sys::thread producer([&] { is_taken = ch.try_push(1) == queue_status::done; });
+    std::optional<int> item;
+    channel<int>::pop_step step(ch, item);
+    (void)detail::lock_access::core(ch).run_refusable(channel<int>::may_pop, step,
+                                                      wait_limit::after(std::chrono::seconds(1)));
+    producer.join();
+    check::that(item.has_value() == is_taken, "both or neither");
+}
+
+EKIDEN_MODEL(segment_queue_one_slot, .old_values = 2, .about = "two pops, and a new segment for each item",
+             .preemptions = 3, .weak_failures = 0) {
+    segments<1>(1);
+}
+EKIDEN_MODEL(segment_queue_two_slots, .old_values = 1,
+             .about = "a slow pop in a segment that another pop leaves", .preemptions = 2,
+             .weak_failures = 0) {
+    segments<2>(2);
+}
+EKIDEN_MODEL(segment_queue_frees_under_a_pop, .about = "the pop of the last slot frees a segment in use",
+             .preemptions = 3, .mutant = "segment_queue_frees_under_a_pop") {
+    segments<2>(2);
+}
+
+EKIDEN_MODEL(slot_ring_laps, .old_values = 1,
+             .about = "two producers and a consumer reuse the slots of a ring", .preemptions = 3,
+             .weak_failures = 0) {
+    slot_ring<parcel> ring(2);
+    int pushed = 0;
+    int got = 0;
+    const auto add = [&](int n) {
+        parcel item(n);
+        if (ring.push(item) != taken_from::done) return;
+        check::that(item.content == nullptr, "the item was moved");
+        ++pushed;
+    };
+    const auto take = [&] {
+        std::optional<parcel> item;
+        if (ring.pop(item) != taken_from::done) return;
+        item->open();
+        ++got;
+    };
+    add(1);
+    sys::thread other([&] {
+        add(2);
+        add(3);
+    });
+    take();
+    add(4);
+    take();
+    other.join();
+    while (got < pushed) take();
+    check::that(ring.size() == 0, "empty");
+}
