@@ -1,6 +1,6 @@
-# Peer: Tokio, if cargo is installed and can download it. Like Go, it is a separate program, because its threads would
-# otherwise run in the processes of all other cells. Without cargo or a network, or if the build fails, the peer counts
-# as not installed and the build continues.
+# Peers: Tokio and crates with channels, if cargo is installed and can download them. Like Go, they are in a separate
+# program, because Tokio's threads would otherwise run in the processes of all other cells. Without cargo or a network,
+# or if the build fails, these peers count as not installed and the build continues.
 set(tokio_found FALSE)
 set(tokio_folder ${CMAKE_CURRENT_BINARY_DIR}/tokio)
 set(tokio_program ${tokio_folder}/target/release/ekiden-lab-tokio)
@@ -22,8 +22,13 @@ if(lab_cargo)
     message(STATUS "lab: cargo could not build the peer Tokio: see ${tokio_folder}/cargo.log")
   endif()
 endif()
-lab_peer(tokio "Tokio" "tokio (by cargo)" ${tokio_found})
-if(tokio_found)
-  file(STRINGS peers/tokio/Cargo.toml tokio_line REGEX "^tokio = ")
-  string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+" lab_peer_tokio_version "${tokio_line}")
-endif()
+foreach(crate tokio async-channel flume kanal crossbeam-channel)
+  string(REPLACE "crossbeam-channel" crossbeam name ${crate})
+  string(REPLACE "-" "_" name ${name})
+  string(REPLACE tokio Tokio title ${crate})
+  lab_peer(${name} "${title}" "${crate} (by cargo)" ${tokio_found})
+  if(tokio_found)
+    file(STRINGS peers/tokio/Cargo.toml crate_line REGEX "^${crate} = ")
+    string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+" lab_peer_${name}_version "${crate_line}")
+  endif()
+endforeach()

@@ -198,11 +198,32 @@ EXECUTION = [
     Target("allocations", "future", "Allocations for each handler posted with use_future", "per_task", limit=1),
 ]
 
-_BALANCED = ("8 to 8", "8 to 1")
+_CROWDED = ("8 to 8, 64", "8 to 1, 64")
+_SHAPES = ("1 to 1", "1 to 8", "8 to 1", "8 to 8")
+# The variants of the experiment channel, as in lab/experiments/channel/channel.cpp.
+_RENDEZVOUS = ("1 to 1, 0",)
+_UNBOUNDED = tuple(f"{shape}, unbounded" for shape in _SHAPES)
+_BOUNDED = ("1 to 1, 1", "8 to 8, 1", *(f"{shape}, {room}" for shape in _SHAPES for room in (64, 1024)))
+_IN_COROUTINES = (*_BOUNDED, "8 to 1, 64, full", "8 to 1, 64, empty", "8 to 8, 64, 1 thread")
 
 
-def _channel(peer, name):
-    return Target("channel", _BALANCED, f"Time to pass an item through a bounded channel between coroutines, compared with {name}", "ns_per_item", peer=peer, times=1.5)
+def _threads(variants):
+    return tuple(f"{variant}, threads" for variant in variants)
+
+
+def _times_as_fast(peer, name):
+    return Target("channel", _CROWDED, f"Time to pass an item through a channel of capacity 64 between coroutines, compared with {name}",
+                  "ns_per_item", peer=peer, times=1.5)
+
+
+def _ahead(peer, name, variants, ends="coroutines"):
+    return _at_most("channel", variants, f"Time to pass an item between {ends} in every variant, compared with {name}",
+                    peer, 1, "ns_per_item")
+
+
+def _of_buffer(variants, what, ratio, peer_variant=None):
+    return Target("channel", variants, f"Time to pass an item between coroutines, {what}", "ns_per_item", peer="ekiden-buffer",
+                  most=ratio, peer_variant=peer_variant)
 
 
 COROUTINES = [
@@ -210,12 +231,24 @@ COROUTINES = [
     Target("coroutine-hop", "1 coroutine, 1 thread", "Hop of a coroutine between strands on 1 thread", "ns_per_hop", limit=40),
     _at_most("coroutine-hop", "1 coroutine, 1 thread", "Hop of a coroutine between strands, compared with Asio's awaitable", "asio", 0.3, "ns_per_hop"),
     Target("allocations", "hop", "Allocations for each hop of a coroutine", "per_task"),
-    Target("channel", _BALANCED, "Time to pass an item through a bounded channel between coroutines, on 2 threads",
+    _of_buffer("1 to 1, unbounded", "1 to 1 and unbounded, compared with a bounded_buffer of capacity 1,024", 0.18,
+               "1 to 1, 1024"),
+    _of_buffer("1 to 1, 1024", "1 to 1 with capacity 1,024, compared with bounded_buffer", 0.3),
+    _of_buffer(("8 to 8, 1", "8 to 8, 64", "8 to 8, 1024"), "8 to 8, compared with bounded_buffer", 0.6),
+    Target("channel", _CROWDED, "Time to pass an item through a channel of capacity 64 between coroutines, on 2 threads",
            "ns_per_item", limit=25),
-    _channel("asio", "Asio's concurrent_channel"),
-    _channel("tokio", "Tokio's mpsc"),
-    _channel("async-channel", "async-channel on Tokio"),
-    _channel("go", "Go"),
+    _times_as_fast("asio", "Asio's concurrent_channel"),
+    _times_as_fast("tokio", "Tokio's mpsc"),
+    _times_as_fast("async-channel", "async-channel on Tokio"),
+    _times_as_fast("go", "Go"),
+    _ahead("asio", "Asio's concurrent_channel", (*_RENDEZVOUS, *_IN_COROUTINES, *_UNBOUNDED)),
+    _ahead("tokio", "Tokio's mpsc", (*_IN_COROUTINES, *_UNBOUNDED)),
+    _ahead("async-channel", "async-channel on Tokio", (*_IN_COROUTINES, *_UNBOUNDED)),
+    _ahead("flume", "flume on Tokio", (*_RENDEZVOUS, *_IN_COROUTINES, *_UNBOUNDED)),
+    _ahead("kanal", "kanal on Tokio", (*_RENDEZVOUS, *_IN_COROUTINES, *_UNBOUNDED)),
+    _ahead("go", "Go", (*_RENDEZVOUS, *_IN_COROUTINES)),
+    _ahead("crossbeam", "crossbeam-channel", _threads((*_RENDEZVOUS, *_BOUNDED, *_UNBOUNDED)), "threads"),
+    _ahead("kanal", "kanal", _threads((*_RENDEZVOUS, *_BOUNDED, *_UNBOUNDED)), "threads"),
     _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP with Asio's sockets on ekiden's "
              "contexts, compared with Asio's callbacks", "asio", 1.03, "us_per_trip"),
     _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP with Asio's sockets on "

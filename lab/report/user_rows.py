@@ -50,7 +50,7 @@ OF_USERS = [
     *_rows("timers", ("schedule-many",), "schedule_ns"),
     *_rows("timers", ("fire-many",), "fire_ns"),
     *_rows("coroutine-hop", ("64 coroutines, 1 thread", "64 coroutines, 2 threads"), "ns_per_hop", "cpu_ns"),
-    *_rows("channel", ("8 to 8", "8 to 1"), "ns_per_item", "cpu_ns"),
+    *_rows("channel", ("8 to 8, 64", "8 to 1, 64", "1 to 1, unbounded", "8 to 8, 64, threads"), "ns_per_item", "cpu_ns"),
     # fork-join, and loops of 100 us and more
     *_rows("fork-join", ("fib", "queens", "matmul", "nested", "matmul, busy"), "ms", "cpu_ms"),
     *_rows("parallel-for", ("light", "skewed", "reduce", "sort"), "ms", "cpu_ms"),

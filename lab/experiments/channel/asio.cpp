@@ -38,15 +38,15 @@ class channel_of_asio {
 public:
     static constexpr peers::row row =
         std::is_same_v<Channel, locked_channel>
-            ? peers::asio::row
-            : peers::row{"asio-unlocked", "Asio, no locks", peers::asio::row.order + 1};
+            ? peers::row{peers::asio::row.name, peers::asio::row.title, peers::asio::row.order, false}
+            : peers::row{"asio-unlocked", "Asio, no locks", peers::asio::row.order + 1, false};
 
     explicit channel_of_asio(const setting& s) : setting_(s), context_(static_cast<int>(s.threads)) {}
 
     usage pass(cell& c, std::vector<sink>& sinks) {
-        Channel between(context_, capacity);
+        Channel between(context_, setting_.capacity);
         for (sink& one : sinks) ::asio::co_spawn(context_, consume(between, one), ::asio::detached);
-        for (unsigned p = 0; p < producers; ++p)
+        for (unsigned p = 0; p < setting_.producers; ++p)
             ::asio::co_spawn(context_, produce(between, source(setting_, p)), ::asio::detached);
         const usage used = together(c, setting_.threads, [this](unsigned) { context_.run(); });
         context_.restart();

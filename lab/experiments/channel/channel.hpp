@@ -1,4 +1,4 @@
-/// Experiment channel: eight producers pass numbers through a bounded channel to one consumer or to eight.
+/// Experiment channel: producers pass numbers through a channel to consumers.
 ///
 /// A consumer adds up its items and checks that the items of each producer are in order. It pops a fixed
 /// share of the items, so that the result does not depend on how a channel is closed.
@@ -9,19 +9,24 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace lab::channel {
 
-inline constexpr unsigned producers = 8;
-inline constexpr std::size_t capacity = 64;
+inline constexpr unsigned most_producers = 8;
+inline constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
-/// The meaning of a variant's name: "8 to 1, full".
+/// The meaning of a variant's name: "8 to 1, 64, full".
 struct setting {
+    unsigned producers = 1;
     unsigned consumers = 1;
-    unsigned threads = 2;
-    std::uint64_t each = 0; // items of a producer
+    std::size_t capacity = unbounded; // 0: a rendezvous
+    bool in_threads = false;          // producers and consumers are threads instead of coroutines
+    unsigned threads = 2;             // run the coroutines
+    std::uint64_t each = 0;           // items of a producer
     std::uint64_t produce_turns = 0;
     std::uint64_t consume_turns = 0;
 
@@ -31,14 +36,19 @@ struct setting {
 
 inline setting parse(const cell& c) {
     const std::string& variant = c.asked().variant;
-    const auto has = [&variant](const char* word) { return variant.find(word) != std::string::npos; };
+    const auto ends = [&variant](const char* words) { return variant.ends_with(words); };
     const auto work = static_cast<std::uint64_t>(c.asked().turns_per_us / 5); // 200 ns
     setting s;
-    s.consumers = has("8 to 8") ? 8 : 1;
-    s.threads = has("1 thread") ? 1 : 2;
-    s.each = c.pick(4'000, 400'000, 4'000'000) / producers;
-    s.produce_turns = has("empty") ? work : 0;
-    s.consume_turns = has("full") ? work : 0;
+    // If no number follows, the capacity stays unbounded.
+    if (std::sscanf(variant.c_str(), "%u to %u, %zu", &s.producers, &s.consumers, &s.capacity) < 2)
+        c.fail("no setting: " + variant);
+    s.in_threads = ends(", threads");
+    s.threads = ends(", 1 thread") ? 1 : 2;
+    // With a small capacity, almost every item makes a thread wait.
+    const std::size_t waits = s.in_threads && s.capacity <= 1 ? 10 : 1;
+    s.each = c.pick(4'000, 400'000, 4'000'000) / waits / s.producers;
+    s.produce_turns = ends(", empty") ? work : 0;
+    s.consume_turns = ends(", full") ? work : 0;
     return s;
 }
 
@@ -72,7 +82,7 @@ public:
 
     void take(std::uint64_t item) noexcept {
         const std::uint64_t number = item & 0xffff'ffffU;
-        std::uint64_t& due = next_[(item >> 32U) % producers];
+        std::uint64_t& due = next_[(item >> 32U) % most_producers];
         ordered_ &= number >= due;
         due = number + 1;
         sum_ += item;
@@ -88,7 +98,7 @@ private:
     std::uint64_t turns_;
     std::uint64_t sum_ = 0;
     std::uint64_t work_ = 0;
-    std::array<std::uint64_t, producers> next_{};
+    std::array<std::uint64_t, most_producers> next_{};
     bool ordered_ = true;
 };
 
@@ -100,7 +110,7 @@ inline void check(const cell& c, const setting& s, const std::vector<sink>& sink
         if (!one.ordered()) c.fail("a producer's items came out of order");
         sum += one.sum();
     }
-    for (std::uint64_t p = 0; p < producers; ++p) right += (p << 32U) * s.each + s.each * (s.each - 1) / 2;
+    for (std::uint64_t p = 0; p < s.producers; ++p) right += (p << 32U) * s.each + s.each * (s.each - 1) / 2;
     if (sum != right) c.fail("items were lost or came out twice");
 }
 

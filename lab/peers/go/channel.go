@@ -1,16 +1,41 @@
-// Experiment channel: Go's buffered channels between goroutines.
+// Experiment channel: Go's channels between goroutines.
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
 )
 
-const (
-	producers = 8
-	capacity  = 64
-)
+const mostProducers = 8
+
+// setting is the meaning of a variant's name: "8 to 1, 64, full".
+type setting struct {
+	producers, consumers, capacity uint64
+	threads                        int
+	each                           uint64 // items of a producer
+	produceTurns, consumeTurns     uint64
+}
+
+func parse(asked *request) setting {
+	s := setting{threads: 2}
+	if _, err := fmt.Sscanf(asked.Variant, "%d to %d, %d", &s.producers, &s.consumers, &s.capacity); err != nil {
+		asked.fail("no setting: %s", asked.Variant)
+	}
+	work := uint64(asked.TurnsPerUs / 5) // 200 ns
+	if strings.HasSuffix(asked.Variant, ", empty") {
+		s.produceTurns = work
+	}
+	if strings.HasSuffix(asked.Variant, ", full") {
+		s.consumeTurns = work
+	}
+	if strings.HasSuffix(asked.Variant, ", 1 thread") {
+		s.threads = 1
+	}
+	s.each = asked.pick(4000, 400000, 4000000) / s.producers
+	return s
+}
 
 func produce(to chan<- uint64, number, each, turns uint64, used *uint64) {
 	var x uint64
@@ -31,7 +56,7 @@ type found struct {
 }
 
 func consume(from <-chan uint64, count, turns uint64, f *found) {
-	var next [producers]uint64
+	var next [mostProducers]uint64
 	var sum, x uint64
 	for ; count > 0; count-- {
 		value := <-from
@@ -49,45 +74,29 @@ func consume(from <-chan uint64, count, turns uint64, f *found) {
 }
 
 func channel(asked *request) {
-	work := uint64(asked.TurnsPerUs / 5) // 200 ns
-	var produceTurns, consumeTurns uint64
-	if strings.Contains(asked.Variant, "empty") {
-		produceTurns = work
-	}
-	if strings.Contains(asked.Variant, "full") {
-		consumeTurns = work
-	}
-	consumers := uint64(1)
-	if strings.Contains(asked.Variant, "8 to 8") {
-		consumers = 8
-	}
-	if strings.Contains(asked.Variant, "1 thread") {
-		runtime.GOMAXPROCS(1)
-	} else {
-		runtime.GOMAXPROCS(2)
-	}
-	total := asked.pick(4000, 400000, 4000000)
-	each := total / producers
+	s := parse(asked)
+	runtime.GOMAXPROCS(s.threads)
+	total := s.producers * s.each
 	right := uint64(0)
-	for p := uint64(0); p < producers; p++ {
-		right += p<<32*each + each*(each-1)/2
+	for p := uint64(0); p < s.producers; p++ {
+		right += p<<32*s.each + s.each*(s.each-1)/2
 	}
 	asked.repeat(func() repetition {
-		all := make([]found, consumers)
-		works := make([]uint64, producers)
+		all := make([]found, s.consumers)
+		works := make([]uint64, s.producers)
 		r := measure(func() {
 			var open sync.WaitGroup
-			between := make(chan uint64, capacity)
-			open.Add(producers + int(consumers))
+			between := make(chan uint64, s.capacity)
+			open.Add(int(s.producers + s.consumers))
 			for i := range all {
 				go func(f *found) {
-					consume(between, total/consumers, consumeTurns, f)
+					consume(between, total/s.consumers, s.consumeTurns, f)
 					open.Done()
 				}(&all[i])
 			}
-			for p := uint64(0); p < producers; p++ {
+			for p := uint64(0); p < s.producers; p++ {
 				go func(p uint64) {
-					produce(between, p, each, produceTurns, &works[p])
+					produce(between, p, s.each, s.produceTurns, &works[p])
 					open.Done()
 				}(p)
 			}

@@ -1,9 +1,11 @@
-//! Peer: Tokio. This is the process of a cell. It starts as lab/harness/cell_process.hpp describes. The workloads are
-//! written in Rust, so that its compiler optimizes them as in a user's program.
+//! Peers: Tokio, and crates with channels. This is the process of a cell. It starts as lab/harness/cell_process.hpp
+//! describes. The workloads are written in Rust, so that its compiler optimizes them as in a user's program.
 //!
-//! Used by: the rows in lab/experiments/*/tokio.cpp. lab/tokio.cmake builds it.
+//! Used by: the rows in lab/experiments/*/tokio.cpp, and the rows of the crates in lab/experiments/channel/.
+//! lab/tokio.cmake builds it.
 
 mod channel;
+mod channel_threads;
 mod echo;
 mod harness;
 mod hop;
