@@ -328,6 +328,7 @@ private:
 
     // For executor_type.
     bool accept(task* accepted, priority level, task_order order);
+    void keep(task* operation) noexcept;
     void report_unhandled(const char* type) noexcept;
     void work_started() noexcept;
     void work_finished() noexcept;
@@ -369,6 +370,7 @@ private:
     executor_type(thread_pool& pool, priority level) noexcept : pool_(&pool), level_(level) {}
 
     bool accept(task* accepted, task_order order) const { return pool_->accept(accepted, level_, order); }
+    void keep(task* operation) const noexcept { pool_->keep(operation); }
 
     thread_pool* pool_;
     priority level_;
