@@ -20,6 +20,17 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
+/// Returns the error of a sender as an exception. An error code becomes a std::system_error.
+template <class Error>
+[[nodiscard]] std::exception_ptr exception_of_error(Error&& error) noexcept {
+    if constexpr (std::same_as<std::decay_t<Error>, std::exception_ptr>)
+        return std::forward<Error>(error);
+    else if constexpr (std::same_as<std::decay_t<Error>, std::error_code>)
+        return std::make_exception_ptr(std::system_error(error));
+    else
+        return std::make_exception_ptr(std::forward<Error>(error));
+}
+
 /// The state of a call of sync_wait().
 template <class Values>
 struct sync_wait_state {
@@ -65,12 +76,7 @@ struct sync_wait_receiver {
     }
     template <class Error>
     void set_error(Error&& error) && noexcept {
-        if constexpr (std::same_as<std::decay_t<Error>, std::exception_ptr>)
-            state->error = std::forward<Error>(error);
-        else if constexpr (std::same_as<std::decay_t<Error>, std::error_code>)
-            state->error = std::make_exception_ptr(std::system_error(error));
-        else
-            state->error = std::make_exception_ptr(std::forward<Error>(error));
+        state->error = exception_of_error(std::forward<Error>(error));
         state->finish();
     }
     void set_stopped() && noexcept { state->finish(); }
