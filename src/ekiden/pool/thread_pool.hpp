@@ -230,7 +230,7 @@ public:
     ///
     /// While work is outstanding (see executor_type), join() waits for that work, and the pool accepts tasks
     /// from outside. If stop() has been called, join() waits only for the running tasks, and then ends the
-    /// threads. A second join() waits for the first join(), and does nothing else.
+    /// threads, and runs the operations of senders that stop() has left. A second join() only waits.
     ///
     /// Throws std::system_error(resource_deadlock_would_occur) if a thread of this pool calls join(), even if
     /// the call comes from the destructor of a thread_local object.

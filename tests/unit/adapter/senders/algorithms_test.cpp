@@ -46,14 +46,16 @@ TEST_CASE_TEMPLATE("schedule() completes where the executor runs", Place, EKIDEN
 }
 
 TEST_CASE("sync_wait returns the values, throws the error, and returns nothing after a stop") {
-    ekiden::thread_pool pool(2);
+    ekiden::thread_pool pool(1);
     const auto on_pool = ekiden::as_scheduler(pool);
     const auto values = sync_wait(ex::schedule(on_pool) | ex::then([] { return std::string("text"); }));
     REQUIRE(values.has_value());
     CHECK(std::get<0>(*values) == "text");
-    CHECK_THROWS_WITH_AS(
-        sync_wait(ex::schedule(on_pool) | ex::then([] { throw std::runtime_error("reason"); })), "reason",
-        std::runtime_error);
+    in_worker(pool, [&] {
+        CHECK_THROWS_WITH_AS(
+            sync_wait(ex::schedule(on_pool) | ex::then([] { throw std::runtime_error("reason"); })), "reason",
+            std::runtime_error);
+    });
     ex_tokens::inplace_stop_source source;
     source.request_stop();
     CHECK_FALSE(sync_wait(ex::write_env(ex::schedule(on_pool) | ex::then([] { return 1; }),
@@ -92,10 +94,13 @@ TEST_CASE("an error in one part of when_all stops the other parts") {
     const auto on_pool = ekiden::as_scheduler(pool);
     bool has_run = false;
     // The only worker runs the first part first. Then the second part sees the stop request.
-    CHECK_THROWS_AS(sync_wait(ex::starts_on(
-                        on_pool, ex::when_all(ex::just() | ex::then([] { throw std::runtime_error("one"); }),
-                                              ex::schedule(on_pool) | ex::then([&] { has_run = true; })))),
-                    std::runtime_error);
+    in_worker(pool, [&] {
+        CHECK_THROWS_AS(
+            sync_wait(ex::starts_on(
+                on_pool, ex::when_all(ex::just() | ex::then([] { throw std::runtime_error("one"); }),
+                                      ex::schedule(on_pool) | ex::then([&] { has_run = true; })))),
+            std::runtime_error);
+    });
     CHECK_FALSE(has_run);
 }
 

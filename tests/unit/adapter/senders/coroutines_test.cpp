@@ -211,7 +211,7 @@ struct no_default {
 } // namespace
 
 TEST_CASE("as_sender runs a coroutine, and completes with its result, error or stop") {
-    ekiden::thread_pool pool(2);
+    ekiden::thread_pool pool(1);
     const auto e = pool.get_executor();
     static_assert(ex::sender<decltype(ekiden::as_sender(e, doubled(1)))>);
     const auto [two] =
@@ -230,14 +230,17 @@ TEST_CASE("as_sender runs a coroutine, and completes with its result, error or s
         throw std::runtime_error("reason");
         co_return 1;
     };
-    CHECK_THROWS_AS(ekiden::sync_wait(ekiden::as_sender(e, throws)), std::runtime_error);
+    in_worker(pool,
+              [&] { CHECK_THROWS_AS(ekiden::sync_wait(ekiden::as_sender(e, throws)), std::runtime_error); });
 
     // An error of one part stops the coroutine, which waits for the stop.
     std::atomic<int> begun{0};
     const auto waits = [&]() -> ekiden::coroutine<void> { co_await until_stopped{&begun}; };
-    CHECK_THROWS_AS(
-        ekiden::sync_wait(ex::when_all(ekiden::as_sender(e, waits), ekiden::as_sender(e, throws))),
-        std::runtime_error);
+    in_worker(pool, [&] {
+        CHECK_THROWS_AS(
+            ekiden::sync_wait(ex::when_all(ekiden::as_sender(e, waits), ekiden::as_sender(e, throws))),
+            std::runtime_error);
+    });
     pool.stop();
     CHECK_FALSE(ekiden::sync_wait(ekiden::as_sender(e, doubled(1))).has_value()); // the pool drops it
 }
