@@ -8,11 +8,14 @@ endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS ekiden EXPORT ekiden-targets
+install(TARGETS ekiden ekiden_parallel_scheduler EXPORT ekiden-targets
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+install(FILES adapter/std_execution/parallel_scheduler.cpp
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ekiden/adapter/std_execution)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ekiden)
 install(EXPORT ekiden-targets NAMESPACE ekiden:: DESTINATION ${package_folder})

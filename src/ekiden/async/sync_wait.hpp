@@ -67,7 +67,8 @@ decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_opt
 /// Calls sync_wait() with an executor of this_pool(). If the calling thread is a worker of a pool,
 /// this_pool() is that pool. For every other thread, this_pool() is default_pool().
 template <class F>
-    requires(!executor<std::remove_cvref_t<F>>)
+    requires(!executor<std::remove_cvref_t<F>>
+             && !requires { typename std::remove_cvref_t<F>::sender_concept; }) // a sender
 decltype(auto) sync_wait(F&& f, spawn_options chosen = spawn_options()) {
     detail::refuse_wait_in_serial_scope(); // this check is first, because this_pool() may start a pool
     return sync_wait(this_pool().get_executor(), std::forward<F>(f), std::move(chosen));

@@ -134,6 +134,20 @@ private:
         return here->start_here(state::how, given);
     }
 
+    /// Keeps a task in the inner context. The inner context runs its kept tasks one after the other, when it
+    /// runs no other tasks. So the kept tasks of a strand run one at a time.
+    void keep(task* given) const noexcept
+        requires detail::keeping_executor<Executor>
+    {
+        detail::sink_access::keep(Executor(state_->inner), given);
+    }
+    template <class F>
+    void run_kept(const F& f) const {
+        const Executor inner(state_->inner);
+        const serial_scope inside(state_);
+        detail::sink_access::run_kept(inner, f);
+    }
+
     struct state final : strand_state {
         explicit state(const Executor& chosen) noexcept : strand_state(&answer), inner(chosen) {}
 

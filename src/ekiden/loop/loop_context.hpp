@@ -153,6 +153,7 @@ private:
     // Used by executor_type.
     bool accept(task* accepted, task_order order);
     bool refuse(task* refused);
+    [[noreturn]] static void keep() noexcept;
     void shut_down() noexcept;
     void work_started() noexcept;
     void work_finished() noexcept;
@@ -199,6 +200,7 @@ private:
     explicit executor_type(loop_context& context) noexcept : context_(&context) {}
 
     bool accept(task* accepted, task_order order) const { return context_->accept(accepted, order); }
+    void keep(task*) const noexcept { loop_context::keep(); }
 
     loop_context* context_;
 };

@@ -21,4 +21,9 @@ namespace ekiden::inline EKIDEN_ABI {
 /// like default_pool().
 [[nodiscard]] thread_pool& this_pool();
 
+namespace detail {
+/// If the calling thread is a worker of a pool, returns that pool. Otherwise returns null.
+[[nodiscard]] thread_pool* pool_of_this_thread() noexcept;
+} // namespace detail
+
 } // namespace ekiden::inline EKIDEN_ABI

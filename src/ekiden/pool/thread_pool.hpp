@@ -230,7 +230,7 @@ public:
     ///
     /// While work is outstanding (see executor_type), join() waits for that work, and the pool accepts tasks
     /// from outside. If stop() has been called, join() waits only for the running tasks, and then ends the
-    /// threads. A second join() waits for the first join(), and does nothing else.
+    /// threads, and runs the operations of senders that stop() has left. A second join() only waits.
     ///
     /// Throws std::system_error(resource_deadlock_would_occur) if a thread of this pool calls join(), even if
     /// the call comes from the destructor of a thread_local object.
@@ -328,6 +328,7 @@ private:
 
     // For executor_type.
     bool accept(task* accepted, priority level, task_order order);
+    void keep(task* operation) noexcept;
     void report_unhandled(const char* type) noexcept;
     void work_started() noexcept;
     void work_finished() noexcept;
@@ -369,6 +370,7 @@ private:
     executor_type(thread_pool& pool, priority level) noexcept : pool_(&pool), level_(level) {}
 
     bool accept(task* accepted, task_order order) const { return pool_->accept(accepted, level_, order); }
+    void keep(task* operation) const noexcept { pool_->keep(operation); }
 
     thread_pool* pool_;
     priority level_;

@@ -2,6 +2,7 @@
 
 #define EKIDEN_SENDERS minimal_senders
 #define EKIDEN_SENDERS_TOKENS minimal_senders
+#define EKIDEN_SENDERS_SYNC_WAIT minimal_senders
 #include <ekiden/adapter/std_execution/scheduler.hpp>
 
 #include "places.hpp"
@@ -39,7 +40,7 @@ struct env_with_token {
 /// `E`: where it should be called.
 template <class E>
 struct plain_receiver {
-    using receiver_concept = ex::receiver_t;
+    using receiver_concept = ex::receiver_tag;
     void set_value() && noexcept { end(ending::value); }
     void set_stopped() && noexcept { end(ending::stopped); }
     void set_error(const std::exception_ptr& error) && noexcept {
@@ -94,15 +95,33 @@ TEST_CASE_TEMPLATE("an executor of ours is a scheduler, and completes where it r
 
 TEST_CASE("set_stopped is a completion only where the token can stop") {
     ekiden::thread_pool pool(1);
-    auto sender = ekiden::as_scheduler(pool).schedule();
-    using without = ex::completion_signatures<ex::set_value_t(), ex::set_error_t(std::exception_ptr)>;
-    using with = ex::completion_signatures<ex::set_value_t(), ex::set_error_t(std::exception_ptr),
-                                           ex::set_stopped_t()>;
-    CHECK(std::is_same_v<decltype(sender.get_completion_signatures(ex::empty_env())), without>);
-    CHECK(std::is_same_v<decltype(sender.get_completion_signatures(env_with_token())), with>);
-    using type = decltype(sender);
-    CHECK(std::is_same_v<decltype(type::get_completion_signatures<type, ex::empty_env>()), without>);
-    CHECK(std::is_same_v<decltype(type::get_completion_signatures<type, env_with_token>()), with>);
+    const auto check = [](auto sender, auto without, auto with) {
+        using type = decltype(sender);
+        CHECK(std::is_same_v<decltype(sender.get_completion_signatures(ex::empty_env())), decltype(without)>);
+        CHECK(std::is_same_v<decltype(sender.get_completion_signatures(env_with_token())), decltype(with)>);
+        CHECK(std::is_same_v<decltype(type::template get_completion_signatures<type, ex::empty_env>()),
+                             decltype(without)>);
+        CHECK(std::is_same_v<decltype(type::template get_completion_signatures<type, env_with_token>()),
+                             decltype(with)>);
+    };
+    check(ekiden::as_scheduler(pool).schedule(), ex::completion_signatures<ex::set_value_t()>(),
+          ex::completion_signatures<ex::set_value_t(), ex::set_stopped_t()>());
+    check(ekiden::as_scheduler(ekiden::any_executor(pool.get_executor())).schedule(),
+          ex::completion_signatures<ex::set_value_t(), ex::set_error_t(std::exception_ptr)>(),
+          ex::completion_signatures<ex::set_value_t(), ex::set_error_t(std::exception_ptr),
+                                    ex::set_stopped_t()>());
+}
+
+TEST_CASE("the schedulers of pools, loops and their strands are infallible") {
+    using pool = ekiden::thread_pool::executor_type;
+    using loop = ekiden::loop_context::executor_type;
+    CHECK(ex::infallible_scheduler<ekiden::executor_scheduler<pool>>);
+    CHECK(ex::infallible_scheduler<ekiden::executor_scheduler<loop>>);
+    CHECK(ex::infallible_scheduler<ekiden::executor_scheduler<ekiden::strand<pool>>>);
+    CHECK(ex::infallible_scheduler<ekiden::executor_scheduler<ekiden::strand<ekiden::strand<loop>>>>);
+    CHECK_FALSE(ex::infallible_scheduler<ekiden::executor_scheduler<ekiden::any_executor>>);
+    CHECK_FALSE(ex::infallible_scheduler<ekiden::executor_scheduler<ekiden::strand<ekiden::any_executor>>>);
+    CHECK_FALSE(ex::infallible_scheduler<ekiden::executor_scheduler<ekiden::lanes<int>::executor_type>>);
 }
 
 TEST_CASE_TEMPLATE("what is stopped before its turn completes so, on the executor", Place,
@@ -121,17 +140,16 @@ TEST_CASE_TEMPLATE("what is stopped before its turn completes so, on the executo
     CHECK(stopped.was_inside);
 }
 
-TEST_CASE("what the context does not take, or drops, completes") {
+TEST_CASE("an executor that may drop an operation says so by set_error or set_stopped") {
     outcome plain;
     outcome stoppable;
     outcome late;
     std::stop_source source;
-    using executor_type = ekiden::thread_pool::executor_type;
     ekiden::thread_pool pool(1);
-    const executor_type e = pool.get_executor();
-    const auto sender = ekiden::as_scheduler(pool).schedule();
-    auto queued = sender.connect(plain_receiver<executor_type>{e, &plain});
-    auto also = sender.connect(stoppable_receiver<executor_type>{{e, &stoppable}, source.get_token()});
+    const ekiden::any_executor e = pool.get_executor();
+    const auto sender = ekiden::as_scheduler(e).schedule();
+    auto queued = sender.connect(plain_receiver<ekiden::any_executor>{e, &plain});
+    auto also = sender.connect(stoppable_receiver<ekiden::any_executor>{{e, &stoppable}, source.get_token()});
     pool.pause();
     queued.start();
     also.start();
@@ -140,9 +158,64 @@ TEST_CASE("what the context does not take, or drops, completes") {
     CHECK(plain.how == ending::error);
     CHECK(plain.code == std::errc::operation_canceled);
     CHECK(stoppable.how == ending::stopped);
-    auto refused = sender.connect(plain_receiver<executor_type>{e, &late});
+    auto refused = sender.connect(plain_receiver<ekiden::any_executor>{e, &late});
     refused.start();
     CHECK(late.how == ending::error);
+}
+
+TEST_CASE("join() runs the operations that stop() has left, in order and inside the pool") {
+    ekiden::thread_pool pool(2);
+    const auto e = pool.get_executor();
+    const ekiden::strand serial(e);
+    using executor_type = ekiden::thread_pool::executor_type;
+    using strand_type = ekiden::strand<executor_type>;
+    outcome queued;
+    outcome stopped;
+    outcome in_strand;
+    outcome later;
+    std::stop_source source;
+    const auto sender = ekiden::as_scheduler(pool).schedule();
+    auto first = sender.connect(plain_receiver<executor_type>{e, &queued});
+    auto second = sender.connect(stoppable_receiver<executor_type>{{e, &stopped}, source.get_token()});
+    auto third =
+        ekiden::as_scheduler(serial).schedule().connect(plain_receiver<strand_type>{serial, &in_strand});
+    auto fourth =
+        ekiden::as_scheduler(serial).schedule().connect(plain_receiver<strand_type>{serial, &later});
+    pool.pause();
+    first.start();
+    second.start();
+    third.start();
+    pool.stop();
+    fourth.start(); // the pool refuses tasks already
+    source.request_stop();
+    CHECK(later.how == ending::none);
+    pool.join();
+    CHECK(queued.how == ending::value);
+    CHECK(queued.was_inside);
+    CHECK(stopped.how == ending::stopped);
+    CHECK(stopped.was_inside);
+    CHECK(in_strand.how == ending::value);
+    CHECK(in_strand.was_inside);
+    CHECK(later.how == ending::value);
+    CHECK(later.was_inside);
+    const ekiden::thread_pool_metrics all = pool.metrics();
+    CHECK(all.tasks_pending == 0);
+}
+
+TEST_CASE("an operation of a stopped loop completes after restart()") {
+    ekiden::loop_context loop(1);
+    const auto e = loop.get_executor();
+    outcome one;
+    auto operation = ekiden::as_scheduler(loop).schedule().connect(
+        plain_receiver<ekiden::loop_context::executor_type>{e, &one});
+    loop.stop();
+    operation.start();
+    CHECK(loop.run() == 0);
+    CHECK(one.how == ending::none);
+    loop.restart();
+    CHECK(loop.run() == 1);
+    CHECK(one.how == ending::value);
+    CHECK(one.was_inside);
 }
 
 namespace {
@@ -151,7 +224,7 @@ struct chain;
 void go_on(chain& all);
 
 struct restarting {
-    using receiver_concept = ex::receiver_t;
+    using receiver_concept = ex::receiver_tag;
     void set_value() && noexcept { go_on(*of); }
     void set_error(const std::exception_ptr&) && noexcept {}
     chain* of;

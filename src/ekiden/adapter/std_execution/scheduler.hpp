@@ -1,14 +1,11 @@
 /// Turns executors of this library into schedulers of the sender/receiver model (P2300R10, C++26).
 ///
-/// Part: adapter. Used by: programs that use senders. If the standard library has std::execution, this header
-/// uses std::execution. Otherwise this header uses stdexec, if the headers of stdexec are found. To use
-/// another library with the same names, define these macros before the include:
-///   EKIDEN_SENDERS         the namespace of set_value, sender_t and the other names of senders
-///   EKIDEN_SENDERS_TOKENS  the namespace of get_stop_token and stop_token_of_t
-///
-/// <ekiden/ekiden.hpp> does not include this header.
+/// Part: adapter. Used by: programs that use senders. The header names.hpp chooses the implementation of
+/// senders. <ekiden/ekiden.hpp> does not include this header.
 #pragma once
 
+#include <ekiden/adapter/std_execution/domain.hpp>
+#include <ekiden/adapter/std_execution/names.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/queue/task.hpp>
 
@@ -17,27 +14,8 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
-#include <version>
-
-#if !defined(EKIDEN_SENDERS)
-#if defined(__cpp_lib_senders)
-#include <execution>
-#include <stop_token>
-#define EKIDEN_SENDERS std::execution
-#define EKIDEN_SENDERS_TOKENS std
-#elif __has_include(<stdexec/execution.hpp>)
-#include <stdexec/execution.hpp>
-#define EKIDEN_SENDERS stdexec
-#define EKIDEN_SENDERS_TOKENS stdexec
-#else
-#error "ekiden: adapter/std_execution: neither std::execution nor stdexec is there; see EKIDEN_SENDERS"
-#endif
-#endif
 
 namespace ekiden::inline EKIDEN_ABI {
-
-namespace senders = EKIDEN_SENDERS;
-namespace senders_tokens = EKIDEN_SENDERS_TOKENS;
 
 namespace detail {
 
@@ -52,12 +30,17 @@ inline constexpr bool can_ever_stop<Token> = false;
 template <class Env>
 inline constexpr bool env_can_stop = can_ever_stop<senders_tokens::stop_token_of_t<Env>>;
 
-template <class... More>
-using signatures_and =
-    senders::completion_signatures<senders::set_value_t(), senders::set_error_t(std::exception_ptr), More...>;
-template <class Env>
-using schedule_signatures =
-    std::conditional_t<env_can_stop<Env>, signatures_and<senders::set_stopped_t()>, signatures_and<>>;
+template <class Executor, class Env>
+using schedule_signatures = std::conditional_t<
+    keeping_executor<Executor>,
+    std::conditional_t<env_can_stop<Env>,
+                       senders::completion_signatures<senders::set_value_t(), senders::set_stopped_t()>,
+                       senders::completion_signatures<senders::set_value_t()>>,
+    std::conditional_t<
+        env_can_stop<Env>,
+        senders::completion_signatures<senders::set_value_t(), senders::set_error_t(std::exception_ptr),
+                                       senders::set_stopped_t()>,
+        senders::completion_signatures<senders::set_value_t(), senders::set_error_t(std::exception_ptr)>>>;
 
 } // namespace detail
 
@@ -67,13 +50,23 @@ using schedule_signatures =
 /// schedule() returns a sender that completes with set_value() on the executor, like a posted task. The
 /// operation state is also the task, so starting the operation allocates no memory.
 ///
-/// The sender can complete with set_stopped() only if the receiver's stop token can report a stop request.
-/// Such a sender calls set_stopped() instead of set_value() in three cases: a stop has been requested, the
-/// context drops the task, or the context refuses the task. A context refuses tasks if it has been stopped or
-/// has no memory. If the token can never report a stop request, an operation that is dropped or refused
-/// completes with set_error(std::system_error(operation_canceled)). The thread that drops the task calls
-/// set_stopped() or set_error(), possibly inside start(). A stop request does not remove an operation from
-/// the queue. The operation completes when the executor reaches the operation in the queue.
+/// The schedulers of pools and loops, and of strands on pools and loops, are infallible (P3941). Their
+/// operations complete with set_value() on the executor. If the receiver's stop token can report a stop
+/// request, and a stop has been requested when the executor reaches the operation, the operation completes
+/// with set_stopped() on the executor. So std::execution::task_scheduler accepts these schedulers. stop() of
+/// a pool abandons tasks, but no operations. join() runs the operations that stop() has left, and the
+/// operations that are started before join() returns. These operations run one at a time, in the thread that
+/// calls join(). They must not wait for other operations of the same pool. If an operation is started after
+/// join(), the program ends with a message. After stop() of a loop, operations complete after restart(). If
+/// a loop is destroyed while an operation is queued, the program ends with a message.
+///
+/// Every other executor may drop an operation or refuse it. Then the operation completes with set_stopped()
+/// if the receiver's stop token can report a stop request. Otherwise the operation completes with
+/// set_error(std::system_error(operation_canceled)). The thread that drops the operation makes this call,
+/// possibly inside start().
+///
+/// A stop request does not remove an operation from the queue. The operation completes when the executor
+/// reaches the operation.
 template <executor Executor>
 class executor_scheduler {
     template <class Receiver>
@@ -81,12 +74,25 @@ class executor_scheduler {
     class schedule_sender;
 
 public:
-    using scheduler_concept = senders::scheduler_t;
+    using scheduler_concept = senders::scheduler_tag;
 
     explicit executor_scheduler(const Executor& where) noexcept : executor_(where) {}
 
     [[nodiscard]] const Executor& get_executor() const noexcept { return executor_; }
     [[nodiscard]] schedule_sender schedule() const noexcept { return schedule_sender(*this); }
+
+    /// Returns `parallel` for an infallible scheduler. For other schedulers, the executor is not known, and
+    /// the result is `weakly_parallel`.
+    [[nodiscard]] static constexpr senders::forward_progress_guarantee
+    query(senders::get_forward_progress_guarantee_t) noexcept {
+        return detail::keeping_executor<Executor> ? senders::forward_progress_guarantee::parallel
+                                                  : senders::forward_progress_guarantee::weakly_parallel;
+    }
+    [[nodiscard]] static constexpr executor_domain
+    query(senders::get_completion_domain_t<senders::set_value_t>) noexcept {
+        return {};
+    }
+
     friend bool operator==(const executor_scheduler& a, const executor_scheduler& b) noexcept {
         return a.executor_ == b.executor_;
     }
@@ -98,14 +104,24 @@ private:
 template <executor Executor>
 class executor_scheduler<Executor>::schedule_sender {
 public:
-    using sender_concept = senders::sender_t;
+    using sender_concept = senders::sender_tag;
 
-    /// Contains the scheduler on which set_value() is called. Other threads may call set_stopped() and
-    /// set_error().
+    /// Contains the scheduler on which set_value() is called. If the scheduler is infallible, set_stopped()
+    /// is also called on it. Otherwise other threads may call set_stopped() and set_error().
     struct attributes {
         [[nodiscard]] executor_scheduler
         query(senders::get_completion_scheduler_t<senders::set_value_t>) const noexcept {
             return scheduler;
+        }
+        [[nodiscard]] executor_scheduler
+        query(senders::get_completion_scheduler_t<senders::set_stopped_t>) const noexcept
+            requires detail::keeping_executor<Executor>
+        {
+            return scheduler;
+        }
+        [[nodiscard]] static constexpr executor_domain
+        query(senders::get_completion_domain_t<senders::set_value_t>) noexcept {
+            return {};
         }
         executor_scheduler scheduler;
     };
@@ -114,12 +130,13 @@ public:
     /// The member function that P2300R10 requires. The static member function below is the form of P3557R3
     /// (C++26).
     template <class Env>
-    [[nodiscard]] detail::schedule_signatures<Env> get_completion_signatures(const Env&) const noexcept {
+    [[nodiscard]] detail::schedule_signatures<Executor, Env>
+    get_completion_signatures(const Env&) const noexcept {
         return {};
     }
     template <class, class Env>
     [[nodiscard]] static consteval auto get_completion_signatures() noexcept
-        -> detail::schedule_signatures<Env> {
+        -> detail::schedule_signatures<Executor, Env> {
         return {};
     }
 
@@ -142,10 +159,11 @@ private:
 template <executor Executor>
 template <class Receiver>
 class executor_scheduler<Executor>::operation final : public task {
+    static constexpr bool is_infallible = detail::keeping_executor<Executor>;
     static constexpr bool can_stop = detail::env_can_stop<senders::env_of_t<Receiver>>;
 
 public:
-    using operation_state_concept = senders::operation_state_t;
+    using operation_state_concept = senders::operation_state_tag;
 
     template <class R>
     operation(const Executor& where, R&& receiver) noexcept(std::is_nothrow_constructible_v<Receiver, R>)
@@ -163,25 +181,40 @@ public:
 private:
     static const char* answer(task* self, task_request request) {
         if (request == task_request::describe) return type_description<operation>();
-        Receiver& receiver = static_cast<operation*>(self)->receiver_;
-        if constexpr (can_stop) {
-            if (request != task_request::run
-                || senders_tokens::get_stop_token(senders::get_env(receiver)).stop_requested()) {
-                senders::set_stopped(std::move(receiver));
-                return nullptr;
+        auto& own = *static_cast<operation*>(self);
+        if (request == task_request::run) {
+            if constexpr (is_infallible) {
+                if (own.is_kept_) {
+                    detail::sink_access::run_kept(Executor(own.executor_), [&own] { own.complete(); });
+                    return nullptr;
+                }
             }
-        } else if (request != task_request::run) {
-            senders::set_error(std::move(receiver), std::make_exception_ptr(std::system_error(
-                                                        std::make_error_code(std::errc::operation_canceled),
-                                                        "ekiden: the context has dropped the task")));
-            return nullptr;
+            own.complete();
+        } else if constexpr (is_infallible) {
+            own.is_kept_ = true;
+            detail::sink_access::keep(Executor(own.executor_), self);
+        } else if constexpr (can_stop) {
+            senders::set_stopped(std::move(own.receiver_));
+        } else {
+            senders::set_error(
+                std::move(own.receiver_),
+                std::make_exception_ptr(std::system_error(std::make_error_code(std::errc::operation_canceled),
+                                                          "ekiden: the context has dropped the task")));
         }
-        senders::set_value(std::move(receiver));
         return nullptr;
+    }
+
+    void complete() noexcept {
+        if constexpr (can_stop) {
+            if (senders_tokens::get_stop_token(senders::get_env(receiver_)).stop_requested())
+                return senders::set_stopped(std::move(receiver_));
+        }
+        senders::set_value(std::move(receiver_));
     }
 
     Executor executor_;
     Receiver receiver_;
+    bool is_kept_ = false; // the context has abandoned or refused the task, and runs it later
 };
 
 /// Returns a scheduler for an executor, or for the executor of a context.
@@ -194,4 +227,12 @@ template <std::derived_from<execution_context> Context>
     return as_scheduler(context.get_executor());
 }
 
+inline thread_pool*
+executor_domain::pool_of(const executor_scheduler<thread_pool::executor_type>& where) noexcept {
+    return &where.get_executor().context();
+}
+
 } // namespace ekiden::inline EKIDEN_ABI
+
+// The domain needs sync_wait(). The include is at the end, because sync_wait() needs the class above.
+#include <ekiden/adapter/std_execution/sync_wait_sender.hpp> // IWYU pragma: export

@@ -20,6 +20,11 @@ concept has_member_co_await = requires(T&& t) { std::forward<T>(t).operator co_a
 template <class T>
 concept has_free_co_await = requires(T&& t) { operator co_await(std::forward<T>(t)); };
 
+/// Awaits objects that are no awaitables of the language. An adapter specializes this class for the types of
+/// another library, with a static function of() that returns the awaiter.
+template <class T>
+struct await_adapter {};
+
 /// Returns the awaiter of an awaitable. If the awaitable has an operator co_await, the awaiter is the result
 /// of this operator. Otherwise, the awaiter is the awaitable itself.
 template <class T>
@@ -28,6 +33,8 @@ decltype(auto) awaiter_of(T&& awaitable) {
         return std::forward<T>(awaitable).operator co_await();
     else if constexpr (has_free_co_await<T>)
         return operator co_await(std::forward<T>(awaitable));
+    else if constexpr (requires { await_adapter<T>::of(std::forward<T>(awaitable)); })
+        return await_adapter<T>::of(std::forward<T>(awaitable));
     else
         return std::forward<T>(awaitable);
 }

@@ -19,6 +19,26 @@ struct sink_access {
     [[nodiscard]] static task* continue_with(const Sink& sink, task* given) {
         return sink.continue_with(given);
     }
+
+    /// Takes a task that the context of the sink has abandoned or refused, and that must run nevertheless.
+    /// The context runs the task later, by run_kept(). Ends the program with a message if the context will
+    /// run no more tasks. Only some executors have this function.
+    template <class Sink>
+    static auto keep(const Sink& sink, task* given) noexcept -> decltype(sink.keep(given)) {
+        sink.keep(given);
+    }
+    /// Calls `f()` for a kept task, which is running. A strand makes the caller count as inside the strand.
+    template <class Sink, class F>
+    static void run_kept(const Sink& sink, const F& f) {
+        if constexpr (requires { sink.run_kept(f); })
+            sink.run_kept(f);
+        else
+            f();
+    }
 };
+
+/// An executor that runs each accepted or kept task, so the operations of its scheduler cannot fail.
+template <class E>
+concept keeping_executor = requires(const E& e, task* given) { detail::sink_access::keep(e, given); };
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -89,6 +89,11 @@ bool loop_context::refuse(task* refused) {
     return false;
 }
 
+void loop_context::keep() noexcept {
+    sys::contract_broken("a loop_context is destroyed, or is used in the child of fork(), while an operation "
+                         "of its scheduler is queued; no thread can complete it");
+}
+
 void loop_context::work_started() noexcept {
     if (is_in_forked_child()) return; // another thread may have held the lock
     with_engine([](auto& engine) { engine.work_started(); });

@@ -33,6 +33,8 @@ thread_pool& default_pool() {
     return *made;
 }
 
+thread_pool* detail::pool_of_this_thread() noexcept { return scheduler::of_this_thread(); }
+
 thread_pool& this_pool() {
     thread_pool* const here = scheduler::of_this_thread();
     return here != nullptr ? *here : default_pool();

@@ -8,6 +8,7 @@
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/detail/worker.hpp>
 #include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/lock.hpp>
@@ -336,7 +337,7 @@ void scheduler::stop() noexcept {
 
 bool scheduler::join(const wait_limit& limit) {
     refuse_in_child("join");
-    if (is_started_by(id_)) refuse_in_own_thread("join");
+    if (is_started_by(id_) || this_worker() != nullptr) refuse_in_own_thread("join");
     const blocked_here waiting("the end of a pool"); // in a worker of another pool
     // The gate is closed before the semaphore is acquired. So even a call that gives up because of another
     // join() puts the pool into the state of being joined.
@@ -345,13 +346,66 @@ bool scheduler::join(const wait_limit& limit) {
     if (!joining_.acquire(limit)) return false;
     const bool is_drained = drain(limit);
     if (is_drained) {
+        // If stop() has been called, the workers end or have ended. The kept tasks may use the services.
+        if (has_stopped()) {
+            end_threads();
+            run_kept(false);
+        }
         if (!std::exchange(services_are_shut_down_, true)) shut_down_services_(face_);
-        stop();
-        threads_.join();
+        end_threads();
+        run_kept(true);
         watch_.reset();
     }
     joining_.release();
     return is_drained;
+}
+
+void scheduler::end_threads() noexcept {
+    stop();
+    threads_.join();
+}
+
+// ---- kept tasks
+
+void scheduler::keep(task* operation) noexcept {
+    sys::expects(!is_in_forked_child(), "an operation of a thread_pool's scheduler was started in the child "
+                                        "of fork(); the pool has no threads there");
+    operation->begin_link();
+    task* newest = kept_.load(sys::relaxed);
+    do {
+        sys::expects(newest != no_more(), "an operation of a thread_pool's scheduler was started after "
+                                          "join(); no thread can complete it");
+        operation->next.store(newest, sys::relaxed);
+        // [KT1] Release: publishes the task. Pairs with the acquire in run_kept().
+    } while (!kept_.compare_exchange_weak(newest, operation, sys::release, sys::relaxed));
+}
+
+/// Runs the kept tasks in the order in which they were kept, as worker 0, whose thread has ended. If
+/// `is_last` is true, later tasks are refused. Only the thread with the permit of joining_ may call
+/// run_kept().
+void scheduler::run_kept(bool is_last) noexcept {
+    for (;;) {
+        task* newest = kept_.load(sys::relaxed);
+        if (newest == no_more()) return;
+        if (newest == nullptr) {
+            if (!is_last || kept_.compare_exchange_strong(newest, no_more(), sys::relaxed, sys::relaxed))
+                return;
+        }
+        newest = kept_.exchange(nullptr, sys::acquire); // [KT1]
+        task* oldest = nullptr;
+        while (newest != nullptr) {
+            task* const older = newest->next.load(sys::relaxed);
+            newest->next.store(oldest, sys::relaxed);
+            oldest = std::exchange(newest, older);
+        }
+        worker& self = *workers().front();
+        const role_scope scope(self);
+        while (oldest != nullptr) {
+            task* const next = oldest->next.load(sys::relaxed);
+            oldest->end_link();
+            self.run_kept(std::exchange(oldest, next));
+        }
+    }
 }
 
 // ---- outstanding work

@@ -51,6 +51,10 @@ public:
     // ---- called by thread_pool
 
     [[nodiscard]] bool submit(task* accepted, priority level, task_order order);
+    /// Takes the task of an operation that the pool has abandoned or refused, such as an operation of a
+    /// scheduler of std::execution. join() runs the task. Ends the program with a message after join(), and
+    /// in the child of a fork(). Any thread may call keep().
+    void keep(task* operation) noexcept;
     [[nodiscard]] bool wait_idle(const wait_limit& limit);
     /// Announces outstanding work. Outstanding work runs outside of the pool and posts its completion to the
     /// pool. join() waits until work_finished() has been called for this work. The pool may be destroyed
@@ -150,6 +154,10 @@ private:
         return (gate_.load(sys::relaxed) & gate_bit::stopped) != 0;
     }
     [[nodiscard]] injection_queue& checked_queue(priority level);
+    void end_threads() noexcept;
+    void run_kept(bool is_last) noexcept;
+    /// The value of kept_ after join() has run the last kept task.
+    [[nodiscard]] task* no_more() noexcept { return reinterpret_cast<task*>(this); }
 
     // The word outstanding_ has three parts. The bits of work_count contain the number of pieces of
     // outstanding work. The bit work_awaited is set while join() sleeps until this number is 0. stop() sets
@@ -178,6 +186,7 @@ private:
     sys::atomic<std::uint32_t> outstanding_{0};
     sys::atomic<std::uint32_t> works_begun_{0};
     sys::atomic<std::uint64_t> stalls_{0};
+    sys::atomic<task*> kept_{nullptr}; // a stack of the tasks that join() runs, or no_more()
 
     friend struct pool_list; // a pool_list contains all pools of the process, for fork()
     scheduler* older_ = nullptr;

@@ -20,7 +20,7 @@ thread_pool::~thread_pool() {
         abandon_services();
         (void)scheduler_.release();
     } else {
-        if (is_started_by(id())) scheduler_->refuse_destruction_here();
+        if (is_started_by(id()) || running_in_this_thread()) scheduler_->refuse_destruction_here();
         (void)scheduler_->join(wait_limit());
         end_services(); // no thread is left that may use the services
     }
@@ -34,6 +34,7 @@ void thread_pool::refuse_number(const std::string& threads) {
 bool thread_pool::accept(task* accepted, priority level, task_order order) {
     return scheduler_->submit(accepted, level, order);
 }
+void thread_pool::keep(task* operation) noexcept { scheduler_->keep(operation); }
 void thread_pool::report_unhandled(const char* type) noexcept { scheduler_->report_unhandled(type); }
 void thread_pool::work_started() noexcept { scheduler_->work_started(); }
 void thread_pool::work_finished() noexcept { scheduler_->work_finished(); }

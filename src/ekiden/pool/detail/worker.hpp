@@ -29,6 +29,13 @@ public:
     /// Runs tasks until the pool has stopped and its queues are empty, or until the thread retires.
     void run() noexcept;
 
+    /// Runs a kept task of the stopped pool. Called by the thread that joins the pool, after the thread of
+    /// this worker has ended.
+    void run_kept(task* kept) noexcept {
+        spawned_.add(); // counts the task like a task that this worker has posted
+        execute(kept, true);
+    }
+
     /// Pushes a task that this worker has posted. Throws std::bad_alloc. A call that throws has no effect.
     void push(task* spawned);
 

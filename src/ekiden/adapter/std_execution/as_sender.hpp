@@ -1,0 +1,210 @@
+/// Turns coroutines of this library into senders.
+///
+/// Part: adapter. Used by: programs that use senders and coroutines.
+#pragma once
+
+#include <ekiden/adapter/std_execution/scheduler.hpp>
+#include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/spawn_options.hpp>
+#include <ekiden/execution/executor.hpp>
+#include <ekiden/sys/atomic.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+/// The operation of a coroutine_sender. The coroutine ends on another thread, perhaps before start() has
+/// returned. The later of the two completes the operation.
+template <class E, class F, class Receiver>
+class coroutine_operation {
+    using result = typename spawned_result<F>::type;
+    using env_type = senders::env_of_t<Receiver>;
+    static constexpr bool can_stop = env_can_stop<env_type>;
+
+public:
+    using operation_state_concept = senders::operation_state_tag;
+
+    template <class G>
+    coroutine_operation(const E& where, G&& f, Receiver&& receiver)
+        : executor_(where), f_(std::forward<G>(f)), receiver_(std::move(receiver)) {}
+    coroutine_operation(coroutine_operation&&) = delete;
+
+    void start() & noexcept {
+        try {
+            spawn_options chosen;
+            if constexpr (can_stop) {
+                chosen.stop(source_.emplace().get_token());
+                on_stop_.emplace(senders_tokens::get_stop_token(senders::get_env(receiver_)),
+                                 request{&*source_});
+            }
+            co_spawn(executor_, std::move(f_), ending(*this), std::move(chosen));
+        } catch (...) {
+            error_ = std::current_exception();
+            complete();
+            return;
+        }
+        // [SD3] Release: publishes the members that this function has set. Acquire: sees the result. Pairs
+        // with the exchange in ended().
+        if (word_.exchange(started, sys::acq_rel) == has_ended) complete();
+    }
+
+private:
+    enum : std::uint8_t { starting, started, has_ended };
+
+    struct request {
+        void operator()() noexcept { (void)source->request_stop(); }
+        std::stop_source* source;
+    };
+    struct no_callback {};
+    template <class Env>
+    struct callback_of {
+        using type = senders_tokens::stop_callback_for_t<senders_tokens::stop_token_of_t<Env>, request>;
+    };
+    struct no_callback_of {
+        using type = no_callback;
+    };
+
+    /// The completion handler of the coroutine. A handler that is destroyed without a call means that the
+    /// coroutine was dropped.
+    class ending {
+    public:
+        explicit ending(coroutine_operation& of) noexcept : of_(&of) {}
+        ending(ending&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+        ending& operator=(ending&&) = delete;
+        ~ending() {
+            if (of_ != nullptr) of_->ended();
+        }
+        template <class... Result>
+        void operator()(std::exception_ptr error, Result&&... result) noexcept {
+            coroutine_operation& own = *std::exchange(of_, nullptr);
+            own.error_ = std::move(error);
+            if (own.error_ == nullptr) own.store(std::forward<Result>(result)...);
+            own.ended();
+        }
+
+    private:
+        coroutine_operation* of_;
+    };
+
+    template <class... Result>
+    void store(Result&&... results) noexcept {
+        try {
+            values_.emplace(std::forward<Result>(results)...);
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+    }
+    void ended() noexcept {
+        // [SD3] Release: publishes the result. Acquire: sees the members that start() has set.
+        if (word_.exchange(has_ended, sys::acq_rel) == started) complete();
+    }
+
+    void complete() noexcept {
+        on_stop_.reset(); // waits for a stop request that another thread makes
+        if (error_ == nullptr && values_) return deliver();
+        if (error_ == nullptr || was_stopped()) return senders::set_stopped(std::move(receiver_));
+        senders::set_error(std::move(receiver_), std::move(error_));
+    }
+    [[nodiscard]] bool was_stopped() const noexcept {
+        if (!source_ || !source_->stop_requested()) return false;
+        try {
+            std::rethrow_exception(error_);
+        } catch (const std::system_error& error) {
+            return error.code() == std::errc::operation_canceled;
+        } catch (...) {
+            return false;
+        }
+    }
+    void deliver() noexcept {
+        if constexpr (std::is_void_v<result>)
+            senders::set_value(std::move(receiver_));
+        else if constexpr (std::is_reference_v<result> || !std::is_default_constructible_v<result>)
+            senders::set_value(std::move(receiver_), static_cast<result&&>(**values_));
+        else
+            senders::set_value(std::move(receiver_), std::move(*values_));
+    }
+
+    struct no_result {};
+    template <class T>
+    struct stored {
+        using type = typename spawn_signature<T>::argument;
+    };
+    struct stored_nothing {
+        using type = no_result;
+    };
+
+    E executor_;
+    F f_;
+    Receiver receiver_;
+    sys::atomic<std::uint8_t> word_{starting};
+    std::exception_ptr error_;
+    std::optional<typename std::conditional_t<std::is_void_v<result>, stored_nothing, stored<result>>::type>
+        values_;                                            // empty if the coroutine was dropped
+    std::optional<std::stop_source> source_ = std::nullopt; // used only if the receiver can stop
+    std::optional<typename std::conditional_t<can_stop, callback_of<env_type>, no_callback_of>::type>
+        on_stop_ = std::nullopt;
+};
+
+} // namespace detail
+
+/// A sender that runs a coroutine on an executor. See as_sender().
+template <executor E, class F>
+class coroutine_sender {
+    using result = typename detail::spawned_result<F>::type;
+    template <class... Values>
+    using signatures =
+        senders::completion_signatures<senders::set_value_t(Values...),
+                                       senders::set_error_t(std::exception_ptr), senders::set_stopped_t()>;
+    struct value {
+        using type = signatures<result>;
+    };
+    struct nothing {
+        using type = signatures<>;
+    };
+
+public:
+    using sender_concept = senders::sender_tag;
+
+    template <class G>
+    coroutine_sender(const E& where, G&& f) : executor_(where), f_(std::forward<G>(f)) {}
+
+    template <class, class...>
+    [[nodiscard]] static consteval auto get_completion_signatures() noexcept ->
+        typename std::conditional_t<std::is_void_v<result>, nothing, value>::type {
+        return {};
+    }
+    template <class Receiver>
+    [[nodiscard]] auto connect(Receiver receiver) && {
+        return detail::coroutine_operation<E, F, Receiver>(executor_, std::move(f_), std::move(receiver));
+    }
+
+private:
+    E executor_;
+    F f_;
+};
+
+/// Returns a sender that runs a coroutine on `where`, like co_spawn(). `f` is a coroutine or another
+/// awaitable, or a callable without parameters that returns one. The sender can be connected once, as an
+/// rvalue.
+///
+/// The sender completes with set_value() with the result, on the executor of the coroutine. An exception
+/// becomes set_error(std::exception_ptr). A stop request of the receiver stops the coroutine. If the
+/// coroutine then ends with operation_canceled, or if an executor drops the coroutine, the sender completes
+/// with set_stopped(). Then the thread that drops the coroutine completes the operation, possibly inside
+/// start(). start() allocates the frame of the coroutine's root.
+template <executor E, class F>
+[[nodiscard]] coroutine_sender<E, std::decay_t<F>> as_sender(const E& where, F&& f) {
+    return coroutine_sender<E, std::decay_t<F>>(where, std::forward<F>(f));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI
