@@ -27,6 +27,17 @@ std::string name_of_a_worker() {
         .get();
 }
 
+/// Each thread calls a hook before its first task, and another hook after its last task.
+bool sets_threads_up() {
+    unsigned set_up = 0;
+    ekiden::thread_pool pool({.threads = 1,
+                              .on_thread_start = [&set_up](unsigned) { set_up += 1; },
+                              .on_thread_stop = [&set_up](unsigned) { set_up -= 1; }});
+    const unsigned in_a_task = pool.submit([&set_up] { return set_up; }).get();
+    pool.join();
+    return in_a_task == 1 && set_up == 0;
+}
+
 /// A running task is asked to stop. No other thread can force it.
 bool ends_when_asked(ekiden::thread_pool& pool) {
     std::stop_source stop;
@@ -75,7 +86,7 @@ int ran_at_the_end(bool drain) {
 int main() {
     ekiden::thread_pool pool(2);
     const std::string name = name_of_a_worker();
-    const bool ended = ends_when_asked(pool);
+    const bool ended = ends_when_asked(pool) && sets_threads_up();
     const std::string failure = first_failure(pool);
     const int drained = ran_at_the_end(true);
     const int dropped = ran_at_the_end(false);

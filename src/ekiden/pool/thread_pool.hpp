@@ -71,6 +71,18 @@ struct thread_pool_options {
     /// in a cycle, the worker whose wait closes the cycle calls the handler. The handler must not throw, and
     /// must not wait for the pool. If the handler is empty, the pool prints deadlocks to standard error.
     std::function<void(const stall_report&)> on_stall = {};
+    /// Each thread of the pool calls this function with its index before its first task. The function can set
+    /// up the thread: its name, its priority, its processors, or thread_local objects. Threads call the
+    /// function concurrently. A thread may call it before the constructor of the pool has returned, so the
+    /// function must not use the pool. If the function throws, `on_unhandled_exception` gets the exception
+    /// and the text "on_thread_start", and the thread then runs tasks as usual.
+    std::function<void(unsigned)> on_thread_start = {};
+    /// Each thread calls this function with its index after its last task, even if `on_thread_start` has
+    /// thrown. The thread calls this function before the destructors of its thread_local objects. If the pool
+    /// starts another thread with the same index, that thread calls `on_thread_start` later. The function may
+    /// post to the pool, but must not wait for it. join() waits for the function. Exceptions are reported
+    /// like exceptions of `on_thread_start`, with the text "on_thread_stop".
+    std::function<void(unsigned)> on_thread_stop = {};
 };
 
 /// Counts what the workers have done since the pool was started. The numbers are not a snapshot of one

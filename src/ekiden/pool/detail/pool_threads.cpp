@@ -1,5 +1,6 @@
 #include <ekiden/pool/detail/pool_threads.hpp>
 
+#include <ekiden/execution/detail/thread_hooks.hpp>
 #include <ekiden/pool/detail/scheduler.hpp>
 #include <ekiden/pool/detail/worker.hpp>
 #include <ekiden/sys/bad_argument.hpp>
@@ -114,11 +115,16 @@ void pool_threads::live(unsigned index) {
         members_[index].probe = sys::thread_probe::of_this_thread();
     }
     pool_.left_sleep(); // wakes the watch, which may sleep because no worker was awake
+    // The hooks run outside of the role. So a hook that waits for a result does not run tasks, which would
+    // begin before on_thread_start has returned, or after on_thread_stop has begun.
+    call_thread_hook(options_.on_thread_start, "on_thread_start", index, options_.on_unhandled_exception);
     {
         const role_scope scope(self); // after this scope, posts of this thread count as posts from outside
         self.run();
     }
     if (EKIDEN_MUTANT(threads_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
+    call_thread_hook(options_.on_thread_stop, "on_thread_stop", index, options_.on_unhandled_exception);
+    leave(index);
 }
 
 void pool_threads::stop() noexcept {
@@ -210,32 +216,42 @@ bool pool_threads::stand_by(worker& who) noexcept {
     // order the accesses.
     while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
-        std::unique_lock guard(lock_);
+        const std::lock_guard guard(lock_);
         if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(threads_retires_although_hired)) return true;
         std::erase(standing_by_, who.index());
-        leave(who, guard);
+        begin_to_leave(who);
         return false;
     }
     return true;
 }
 
 bool pool_threads::retire(worker& who) noexcept {
-    std::unique_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     if (has_stopped_ || of(who).is != member::duty::at_work || !has_surplus()) return false;
     change_active(-1);
-    leave(who, guard);
+    begin_to_leave(who);
     return true;
 }
 
-/// Called by the thread of `who`, which is about to end. Releases the lock, and joins the thread that retired
-/// before this thread.
-void pool_threads::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept {
-    member& own = of(who);
-    who.show(worker::snapshot::state::gone); // before another thread can get this place
+/// Called under the lock by the thread of `who`, which runs no more tasks. The thread keeps its place until
+/// it calls leave(). So on_thread_stop has returned before on_thread_start is called with the same index.
+void pool_threads::begin_to_leave(worker& who) noexcept {
+    who.show(worker::snapshot::state::gone);
+    of(who).is = member::duty::leaving;
+}
+
+/// Called by each thread as its last step. If the thread retires, gives its place back, and joins the thread
+/// that retired before this thread. Otherwise the pool has stopped, and join() joins this thread.
+void pool_threads::leave(unsigned index) noexcept {
+    std::unique_lock guard(lock_);
+    member& own = members_[index];
+    if (own.is != member::duty::leaving || has_stopped_) return;
     own.is = member::duty::none;
     own.probe = {};
     --threads_;
     sys::thread before = std::exchange(last_retired_, std::move(own.thread));
+    // While this thread kept its place, another thread may have blocked, and no place may have been free.
+    if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(threads_leaves_without_a_replacement)) hire();
     guard.unlock();
     if (before.joinable()) before.join();
 }
@@ -248,6 +264,7 @@ bool pool_threads::is_quiet() const noexcept {
         switch (members_[i].is) {
         case member::duty::none:
         case member::duty::standing_by:
+        case member::duty::leaving:
             break;
         case member::duty::at_work:
             if (!pool_.sleep().is_waiting(i)) return false;

@@ -67,10 +67,10 @@ public:
     /// Returns whether more than base() threads are at work and awake. The result is a hint.
     [[nodiscard]] bool is_crowded() const noexcept;
     /// Waits until another thread hires the worker `who`. Returns false if `who` was not hired for the time
-    /// keep_alive(). After a false result, the calling thread must end, and must no longer use the worker.
+    /// keep_alive(). After a false result, worker::run() must return, so that the calling thread ends.
     [[nodiscard]] bool stand_by(worker& who) noexcept;
     /// Called by the thread of a worker after a long sleep. Returns true if the pool has enough other
-    /// threads. After a true result, the calling thread must end, and must no longer use the worker.
+    /// threads. After a true result, worker::run() must return, so that the calling thread ends.
     [[nodiscard]] bool retire(worker& who) noexcept;
 
     // ---- called by the watch's thread
@@ -98,6 +98,7 @@ private:
             blocked,     // the thread has announced that it blocks
             compensated, // the watch has found that the thread is blocked
             standing_by, // the thread waits until it is hired
+            leaving,     // the thread no longer runs tasks, and will give its place back
         };
         duty is = duty::none;
         const char* what = nullptr; // what a blocked thread waits for
@@ -115,7 +116,8 @@ private:
     void live(unsigned index);
     void change_active(int by) noexcept;
     void hire() noexcept;
-    void leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept;
+    void begin_to_leave(worker& who) noexcept;
+    void leave(unsigned index) noexcept;
 
     scheduler& pool_;
     const thread_pool_options& options_;
