@@ -21,6 +21,8 @@ void add_metrics(prometheus_page& to, const thread_pool_metrics& of, std::string
           static_cast<double>(of.tasks_pending));
     counter("ekiden_pool_threads_refused_total", "Times that the system gave no thread.", of.threads_refused);
     counter("ekiden_pool_stalls_total", "Times that the pool was found unable to get on.", of.stalls);
+    counter("ekiden_pool_slow_tasks_total", "Tasks that were reported because they ran for long.",
+            of.slow_tasks);
     counter("ekiden_pool_tasks_run_total", "Tasks that have run.", of.tasks_run);
     counter("ekiden_pool_tasks_abandoned_total", "Tasks that stop() has dropped.", of.tasks_abandoned);
     counter("ekiden_pool_tasks_stolen_total", "Tasks taken from another worker.", of.stolen);

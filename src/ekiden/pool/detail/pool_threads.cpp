@@ -326,6 +326,11 @@ bool pool_threads::is_saturated() const noexcept {
     return threads_ == most_ && active_.load(sys::relaxed) == 0;
 }
 
+sys::thread_probe pool_threads::probe_of(unsigned index) const noexcept {
+    const std::lock_guard guard(lock_);
+    return members_[index].probe;
+}
+
 stalled_thread pool_threads::describe(unsigned index) const {
     const std::lock_guard guard(lock_);
     const member& m = members_[index];
