@@ -110,12 +110,23 @@ struct thread_pool_options {
     /// the last check. The argument is the longest of these delays, rounded down by at most a fifth. The
     /// handler must not throw, and must not wait for the pool.
     std::function<void(std::chrono::nanoseconds)> on_queue_delay = {};
+    /// The interval at which a pool with `threads` 0 follows the usable processors, like a call of
+    /// follow_processors(). The watch reads their number, but not while all workers sleep. If the interval is
+    /// 0, the pool follows only if the program calls follow_processors().
+    std::chrono::milliseconds follow_interval{0};
+    /// The smallest number of threads of a pool with `threads` 0.
+    unsigned least_threads = 1;
+    /// The largest number of threads of a pool with `threads` 0 while no thread is blocked. The value 0 means
+    /// the number of processors in the affinity mask of the process at the start of the pool.
+    unsigned upper_threads = 0;
 };
 
 /// Counts what the workers have done since the pool was started. The numbers are not a snapshot of one
 /// moment, because they are read one after the other while the pool runs.
 struct thread_pool_metrics {
     unsigned threads = 0;              ///< the current number of threads
+    unsigned threads_wanted = 0;       ///< the result of thread_pool::thread_count()
+    std::uint64_t threads_adapted = 0; ///< how often this number has followed the usable processors
     unsigned peak_threads = 0;         ///< the largest number of threads so far
     unsigned threads_at_work = 0;      ///< threads that run a task or search for one
     unsigned threads_blocked = 0;      ///< threads in a blocking_region, or which the watch has found blocked
@@ -310,8 +321,18 @@ public:
     }
 
     /// Returns how many threads run tasks while no thread is blocked. The result is the option `threads`, or
-    /// the number of usable processors if this option was 0.
+    /// the number of usable processors if this option was 0. In the latter case, follow_processors() and the
+    /// option `follow_interval` change the result.
     [[nodiscard]] unsigned thread_count() const noexcept;
+
+    /// Reads again how many processors the process may use: the affinity mask of the main thread, and the CPU
+    /// quota of the control groups. If the option `threads` was 0, the pool adapts the number of its threads
+    /// to the number of processors, between `least_threads` and `upper_threads`. Missing threads start at
+    /// once. If there are too many threads, the additional threads run no further tasks when their current
+    /// tasks have ended, and end after `keep_alive`. The option `placement` continues to use the processors
+    /// from the start of the pool. Returns thread_count(). Has no effect after stop(), and in the child of a
+    /// fork(). Throws std::bad_alloc. If the system refuses to start a thread, the pool continues without it.
+    unsigned follow_processors();
 
     /// Returns the largest number of threads that the pool may have at once. The index of each worker is
     /// below this number.

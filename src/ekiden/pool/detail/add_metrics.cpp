@@ -10,6 +10,10 @@ void add_metrics(prometheus_page& to, const thread_pool_metrics& of, std::string
         to.counter(name, help, value, {{"pool", pool}});
     };
     gauge("ekiden_pool_threads", "Threads.", of.threads);
+    gauge("ekiden_pool_threads_wanted", "Threads that run tasks while no thread is blocked.",
+          of.threads_wanted);
+    counter("ekiden_pool_threads_adapted_total", "Times that this number followed the usable processors.",
+            of.threads_adapted);
     gauge("ekiden_pool_threads_peak", "The most threads that there were at once.", of.peak_threads);
     gauge("ekiden_pool_threads_at_work", "Threads that run a task, or look for one.", of.threads_at_work);
     gauge("ekiden_pool_threads_blocked", "Threads that are blocked in a task.", of.threads_blocked);

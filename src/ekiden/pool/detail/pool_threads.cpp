@@ -23,7 +23,29 @@ unsigned checked_base(const thread_pool_options& options) {
                              "0 (one per usable processor) to "
                                  + std::to_string(thread_pool_options::most_threads));
     }
-    return options.threads != 0 ? options.threads : sys::usable_concurrency();
+    return options.threads;
+}
+
+unsigned checked_least(const thread_pool_options& options) {
+    if (options.least_threads == 0 || options.least_threads > thread_pool_options::most_threads) {
+        sys::refuse_argument("thread_pool", "least_threads", options.least_threads,
+                             "1 to " + std::to_string(thread_pool_options::most_threads));
+    }
+    return options.least_threads;
+}
+
+/// Returns the largest number of threads of a pool that follows the number of processors.
+unsigned checked_upper(const thread_pool_options& options, unsigned least) {
+    if (options.upper_threads != 0
+        && (options.upper_threads < least || options.upper_threads > thread_pool_options::most_threads)) {
+        sys::refuse_argument("thread_pool", "upper_threads", options.upper_threads,
+                             "0 (the processors of the process) and " + std::to_string(least)
+                                 + " (least_threads) to "
+                                 + std::to_string(thread_pool_options::most_threads));
+    }
+    if (options.threads != 0) return options.threads;
+    if (options.upper_threads != 0) return options.upper_threads;
+    return std::max(least, static_cast<unsigned>(sys::usable_cpus().size()));
 }
 
 unsigned checked_most(const thread_pool_options& options, unsigned base) {
@@ -71,12 +93,15 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
 // ---- begin and end
 
 pool_threads::pool_threads(scheduler& pool, const thread_pool_options& options)
-    : pool_(pool), options_(options), base_(checked_base(options)), most_(checked_most(options, base_)),
-      keep_alive_(checked_keep_alive(options)), places_(places(options.placement, base_)),
+    : pool_(pool), options_(options), follows_(checked_base(options) == 0), least_(checked_least(options)),
+      upper_(checked_upper(options, least_)),
+      base_(follows_ ? std::clamp(sys::usable_concurrency(), least_, upper_) : options.threads),
+      most_(checked_most(options, upper_)), keep_alive_(checked_keep_alive(options)),
+      places_(places(options.placement, base())),
       workers_(std::make_unique<std::unique_ptr<worker>[]>(most_)),
       members_(std::make_unique<member[]>(most_)) {
     standing_by_.reserve(most_);
-    for (unsigned i = 0; i != base_; ++i) enlist();
+    for (unsigned i = 0; i != base(); ++i) enlist();
 }
 
 pool_threads::~pool_threads() = default;
@@ -93,7 +118,7 @@ void pool_threads::enlist() {
 
 void pool_threads::start() {
     const std::lock_guard guard(lock_);
-    for (unsigned i = 0; i != base_; ++i) start_thread(i);
+    for (unsigned i = 0; i != base(); ++i) start_thread(i);
 }
 
 void pool_threads::start_thread(unsigned index) {
@@ -109,7 +134,7 @@ void pool_threads::live(unsigned index) {
     worker& self = *workers_[index];
     thread_record::here().owner = pool_.id();
     sys::set_thread_name(options_.name + "-" + std::to_string(index));
-    if (!places_.empty()) (void)sys::set_thread_affinity(places_[index % base_]);
+    if (!places_.empty()) (void)sys::set_thread_affinity(places_[index % places_.size()]);
     {
         const std::lock_guard guard(lock_);
         members_[index].probe = sys::thread_probe::of_this_thread();
@@ -149,7 +174,7 @@ void pool_threads::change_active(int by) noexcept {
 
 bool pool_threads::is_crowded() const noexcept {
     // A worker that sleeps because there are no tasks counts as active, but does not run.
-    return active_.load(sys::relaxed) > base_ + pool_.sleep().waiting();
+    return active_.load(sys::relaxed) > base() + pool_.sleep().waiting();
 }
 
 /// Hires a thread that stands by. If no thread stands by, starts a new thread, if the pool may have more
@@ -164,7 +189,7 @@ void pool_threads::hire() noexcept {
         if (!EKIDEN_MUTANT(threads_hires_without_a_call)) sys::futex_wake(next.hired);
         return;
     }
-    if (threads_ == most_ || has_stopped_) return;
+    if (threads_ >= limit() || has_stopped_) return;
     const auto is_free = [](const member& m) { return m.is == member::duty::none; };
     try {
         const unsigned index = static_cast<unsigned>(
@@ -186,7 +211,7 @@ void pool_threads::block(worker& who, const char* what) noexcept {
         ++blocked_;
         change_active(-1);
     }
-    if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(threads_blocks_without_a_replacement)) hire();
+    if (active_.load(sys::relaxed) < base() && !EKIDEN_MUTANT(threads_blocks_without_a_replacement)) hire();
 }
 
 void pool_threads::unblock(worker& who) noexcept {
@@ -251,7 +276,7 @@ void pool_threads::leave(unsigned index) noexcept {
     --threads_;
     sys::thread before = std::exchange(last_retired_, std::move(own.thread));
     // While this thread kept its place, another thread may have blocked, and no place may have been free.
-    if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(threads_leaves_without_a_replacement)) hire();
+    if (active_.load(sys::relaxed) < base() && !EKIDEN_MUTANT(threads_leaves_without_a_replacement)) hire();
     guard.unlock();
     if (before.joinable()) before.join();
 }
@@ -313,17 +338,38 @@ bool pool_threads::compensate() noexcept {
         change_active(-1);
     }
     const unsigned before = active_.load(sys::relaxed);
-    while (active_.load(sys::relaxed) < base_) {
-        const unsigned now = active_.load(sys::relaxed);
-        hire();
-        if (active_.load(sys::relaxed) == now) break;
-    }
+    hire_up_to_base();
     return active_.load(sys::relaxed) != before;
+}
+
+/// Called under the lock. Hires threads until enough are at work, or no thread can be hired.
+void pool_threads::hire_up_to_base() noexcept {
+    for (unsigned now = active_.load(sys::relaxed); now < base();) {
+        hire();
+        if (std::exchange(now, active_.load(sys::relaxed)) == now) break;
+    }
+}
+
+void pool_threads::follow() {
+    if (follows_ && !pool_.is_in_forked_child()) follow(sys::usable_concurrency());
+}
+
+void pool_threads::follow(unsigned processors) noexcept {
+    const std::lock_guard guard(lock_);
+    if (!follows_ || has_stopped_) return;
+    const unsigned wanted = std::clamp(processors, least_, upper_);
+    if (wanted == base()) return;
+    const bool has_too_many = wanted < base();
+    base_.store(wanted, sys::relaxed); // a hint for the workers, which decide under the lock
+    ++adapted_;
+    hire_up_to_base();
+    // The workers that sleep without a limit see that they are too many.
+    if (has_too_many) pool_.sleep().signal_all();
 }
 
 bool pool_threads::is_saturated() const noexcept {
     const std::lock_guard guard(lock_);
-    return threads_ == most_ && active_.load(sys::relaxed) == 0;
+    return threads_ >= limit() && active_.load(sys::relaxed) == 0;
 }
 
 sys::thread_probe pool_threads::probe_of(unsigned index) const noexcept {
@@ -356,13 +402,15 @@ void pool_threads::add_to(thread_pool_metrics& sum) const noexcept {
     const bool is_in_child = pool_.is_in_forked_child();
     std::unique_lock guard(lock_, std::defer_lock);
     if (!is_in_child) guard.lock();
+    sum.threads_wanted = base();
+    sum.threads_adapted = adapted_;
     sum.peak_threads = peak_;
     sum.threads_refused = refused_;
     if (is_in_child) return; // the child has no threads
     sum.threads = threads_;
     sum.threads_blocked = blocked_;
     sum.threads_standing_by = static_cast<unsigned>(standing_by_.size());
-    sum.is_saturated = threads_ == most_ && active_.load(sys::relaxed) == 0;
+    sum.is_saturated = threads_ >= limit() && active_.load(sys::relaxed) == 0;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -12,6 +12,7 @@
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/thread_probe.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -47,10 +48,17 @@ public:
         // enlist().
         return {workers_.get(), enlisted_.load(sys::acquire)};
     }
-    /// Returns how many threads run tasks while no thread is blocked.
-    [[nodiscard]] unsigned base() const noexcept { return base_; }
-    /// Returns how many threads the pool may have.
+    /// Returns how many threads run tasks while no thread is blocked. follow() changes the number.
+    [[nodiscard]] unsigned base() const noexcept { return base_.load(sys::relaxed); }
+    /// Returns how many threads the pool may ever have at once.
     [[nodiscard]] unsigned most() const noexcept { return most_; }
+    /// Returns whether the pool may have more than base() threads while some are blocked.
+    [[nodiscard]] bool grows() const noexcept { return limit() > base(); }
+    /// Any thread: reads the number of usable processors, and adapts base() to it if the option `threads` is
+    /// 0. Starts missing threads. Threads that are too many end like surplus threads. Throws std::bad_alloc.
+    void follow();
+    /// Any thread: adapts base() to a number of processors.
+    void follow(unsigned processors) noexcept;
     [[nodiscard]] sys::clock::duration keep_alive() const noexcept { return keep_alive_; }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
@@ -63,7 +71,7 @@ public:
 
     /// Returns whether more than base() threads are at work. The function also counts the threads that sleep
     /// because there are no tasks. The result is a hint. Each worker calls this function before each task.
-    [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base_; }
+    [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base(); }
     /// Returns whether more than base() threads are at work and awake. The result is a hint.
     [[nodiscard]] bool is_crowded() const noexcept;
     /// Waits until another thread hires the worker `who`. Returns false if `who` was not hired for the time
@@ -112,6 +120,9 @@ private:
         sys::atomic<std::uint32_t> hired{0}; // a thread that stands by sleeps on this word
     };
 
+    /// Returns how many threads the pool may have now.
+    [[nodiscard]] unsigned limit() const noexcept { return std::max(options_.max_threads, base()); }
+    void hire_up_to_base() noexcept;
     [[nodiscard]] member& of(const worker& who) const noexcept;
     void enlist();
     void start_thread(unsigned index);
@@ -123,10 +134,13 @@ private:
 
     scheduler& pool_;
     const thread_pool_options& options_;
-    const unsigned base_;
+    const bool follows_;   // the option `threads` is 0, so the usable processors decide
+    const unsigned least_; // the bounds of base_ if the pool follows
+    const unsigned upper_;
+    sys::atomic<unsigned> base_; // changed only under lock_
     const unsigned most_;
     const sys::clock::duration keep_alive_;
-    std::vector<std::vector<int>> places_; // the processors for each of the first base() threads, or empty
+    std::vector<std::vector<int>> places_; // the processors for the threads, which use them in turn, or empty
 
     mutable sys::slow_lock lock_;
     const std::unique_ptr<std::unique_ptr<worker>[]> workers_;
@@ -136,6 +150,7 @@ private:
     unsigned threads_ = 0;
     unsigned blocked_ = 0;
     unsigned peak_ = 0;
+    std::uint64_t adapted_ = 0;         // how often follow() has changed base_
     std::uint64_t refused_ = 0;         // how often the system refused to start a thread
     std::vector<unsigned> standing_by_; // the last element is hired first: its caches are warmest
     sys::thread last_retired_;          // the next thread that retires joins this thread

@@ -69,13 +69,14 @@ bool needs_watch(const thread_pool_options& options, const pool_threads& threads
     refuse_negative("watch_interval", options.watch_interval, "no watch");
     refuse_negative("slow_task_time", options.slow_task_time, "no reports");
     refuse_negative("queue_delay_limit", options.queue_delay_limit, "no reports");
+    refuse_negative("follow_interval", options.follow_interval, "only on request");
     if (options.stack_signal != 0 && !sys::accept_stack_signal(options.stack_signal)) {
         sys::refuse_argument("thread_pool", "stack_signal", options.stack_signal,
                              "0 (no call stacks) and signals for which the program has no handler");
     }
     if (options.watch_interval.count() == 0) return false;
-    return threads.most() != threads.base() || options.on_stall || options.slow_task_time.count() != 0
-           || options.queue_delay_limit.count() != 0;
+    return threads.grows() || options.follow_interval.count() != 0 || options.on_stall
+           || options.slow_task_time.count() != 0 || options.queue_delay_limit.count() != 0;
 }
 
 std::uint64_t search_ns(const thread_pool_options& options) {

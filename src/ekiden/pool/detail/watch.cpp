@@ -16,7 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 watch::watch(scheduler& pool, pool_threads& threads, const thread_pool_options& options)
     : pool_(pool), threads_(threads), interval_(sys::bounded(options.watch_interval)),
-      slow_(std::make_unique<slow_tasks>(pool, options)),
+      follow_interval_(sys::bounded(options.follow_interval)),
+      next_follow_(sys::clock::now() + follow_interval_), slow_(std::make_unique<slow_tasks>(pool, options)),
       thread_(sys::start_thread("thread_pool", "its watch", [this, &options] {
           sys::set_thread_name(options.name + "-watch");
           thread_record::here().owner = pool_.id();
@@ -69,10 +70,23 @@ bool watch::check() noexcept {
     const bool is_starving = !is_paused && pool_.sleep().waiting() == 0 && pool_.has_work();
     starving_checks_ = is_starving ? starving_checks_ + 1 : 0;
     threads_.take_back();
+    follow_processors();
     const bool has_hired = starving_checks_ > 1 && threads_.compensate();
     report_saturation(starving_checks_ > 1);
     slow_->check();
     return has_hired;
+}
+
+/// Reads the number of usable processors again, if it is time.
+void watch::follow_processors() noexcept {
+    if (follow_interval_ == sys::clock::duration::zero()) return;
+    const auto now = sys::clock::now();
+    if (now < next_follow_) return;
+    next_follow_ = now + follow_interval_;
+    try {
+        threads_.follow();
+    } catch (...) { // no memory: the next check tries again
+    }
 }
 
 void watch::report_saturation(bool is_starving) noexcept {

@@ -41,11 +41,14 @@ private:
     void run() noexcept;
     /// Checks all workers. Returns whether a thread was hired.
     bool check() noexcept;
+    void follow_processors() noexcept;
     void report_saturation(bool is_starving) noexcept;
 
     scheduler& pool_;
     pool_threads& threads_;
     const sys::clock::duration interval_;
+    const sys::clock::duration follow_interval_; // 0: the watch does not read the number of processors
+    sys::clock::time_point next_follow_;
     const std::unique_ptr<slow_tasks> slow_;
     unsigned starving_checks_ = 0; // the number of checks in a row with queued tasks but no idle worker
     bool has_reported_ = false;
