@@ -121,7 +121,7 @@ TEST_CASE("A task that computes for too long is told once, with its type, its wo
 
 TEST_CASE("Each slow task is told, and the tasks between them are not") {
     reports told;
-    thread_pool pool(told.with({.threads = 1, .watch_interval = 1ms, .slow_task_time = 200ms}));
+    thread_pool pool(told.with({.threads = 1, .watch_interval = 1ms, .slow_task_time = 500ms}));
     for (int round = 0; round != 3; ++round) {
         for (int i = 0; i != 1000; ++i) pool.post(short_task{10us});
         std::atomic<bool> released{false};
@@ -182,9 +182,10 @@ TEST_CASE("A worker that sleeps, searches or stands by runs no slow task") {
     std::latch all_there(4);
     for (int i = 0; i != 4; ++i) pool.post([&] { block([&] { all_there.arrive_and_wait(); }); });
     pool.wait_idle();
+    const auto before = told.all().size(); // on a busy machine, one of the tasks may have been slow
     const auto later = std::chrono::steady_clock::now() + 400ms;
     while (std::chrono::steady_clock::now() < later) std::this_thread::sleep_for(1ms);
-    if (!ekiden_test::is_sanitized) CHECK(told.all().empty());
+    CHECK(told.all().size() == before);
 }
 
 TEST_CASE("Without a handler, the report goes to standard error") {
