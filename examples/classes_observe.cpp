@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
@@ -28,6 +29,14 @@ bool live_view_example() {
     }
     pool.wait_idle();
     return view.threads() > 0;
+}
+
+bool flight_recorder_example() {
+    const std::string folder = std::filesystem::temp_directory_path().string();
+    ekiden::flight_recorder recorder({.folder = folder, .length = 5s});
+    ekiden::trace::mark("an unusual request");
+    const std::string path = recorder.save("unusual request"); // empty in the pause after another file
+    return std::filesystem::remove(path);
 }
 
 bool prometheus_page_example() {
@@ -179,11 +188,11 @@ bool link_example() {
 } // namespace
 
 int main() {
-    const bool examples[] = {live_view_example(),    prometheus_page_example(), request_log_example(),
-                             span_example(),         sim_context_example(),     report_example(),
-                             exactly_once_example(), in_order_example(),        life_example(),
-                             fault_set_example(),    allocator_example(),       injected_fault_example(),
-                             link_example(),         event_example(),           name_example()};
+    const bool examples[] = {
+        live_view_example(),   prometheus_page_example(), request_log_example(),  span_example(),
+        sim_context_example(), report_example(),          exactly_once_example(), in_order_example(),
+        life_example(),        fault_set_example(),       allocator_example(),    injected_fault_example(),
+        link_example(),        event_example(),           name_example(),         flight_recorder_example()};
     int failed = 0;
     for (const bool worked : examples) failed += worked ? 0 : 1;
     std::printf("%d examples failed\n", failed);

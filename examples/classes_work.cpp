@@ -52,6 +52,14 @@ bool stall_report_example() {
     return pool.metrics().stalls == 0;
 }
 
+bool slow_task_report_example() {
+    const auto show = [](const ekiden::slow_task_report& report) {
+        std::fprintf(stderr, "%s", report.text().c_str());
+    };
+    ekiden::thread_pool pool({.slow_task_time = 500ms, .on_slow_task = show});
+    return pool.metrics().slow_tasks == 0;
+}
+
 bool histogram_snapshot_example() {
     ekiden::thread_pool pool;
     pool.submit([] {}).get();
@@ -348,6 +356,7 @@ int main() {
                              associated_allocator_example(),
                              task_sink_example(),
                              histogram_snapshot_example(),
+                             slow_task_report_example(),
                              context_id_example(),
                              execution_context_example(),
                              pipeline_example(),

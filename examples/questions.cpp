@@ -4,6 +4,7 @@
 #include <ekiden/pool.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <stdexcept>
@@ -12,6 +13,8 @@
 #include <system_error>
 
 #include <pthread.h>
+
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -25,6 +28,24 @@ std::string name_of_a_worker() {
             return std::string(name);
         })
         .get();
+}
+
+/// Each thread calls a hook before its first task, and another hook after its last task.
+bool sets_threads_up() {
+    unsigned set_up = 0;
+    ekiden::thread_pool pool({.threads = 1,
+                              .on_thread_start = [&set_up](unsigned) { set_up += 1; },
+                              .on_thread_stop = [&set_up](unsigned) { set_up -= 1; }});
+    const unsigned in_a_task = pool.submit([&set_up] { return set_up; }).get();
+    pool.join();
+    return in_a_task == 1 && set_up == 0;
+}
+
+/// A pool that follows the number of processors that the process may use.
+bool follows_the_processors() {
+    ekiden::thread_pool pool({.follow_interval = 1s, .least_threads = 2, .upper_threads = 16});
+    const unsigned now = pool.follow_processors();
+    return now >= 2 && now <= 16 && pool.metrics().threads_wanted == now;
 }
 
 /// A running task is asked to stop. No other thread can force it.
@@ -75,7 +96,7 @@ int ran_at_the_end(bool drain) {
 int main() {
     ekiden::thread_pool pool(2);
     const std::string name = name_of_a_worker();
-    const bool ended = ends_when_asked(pool);
+    const bool ended = ends_when_asked(pool) && sets_threads_up() && follows_the_processors();
     const std::string failure = first_failure(pool);
     const int drained = ran_at_the_end(true);
     const int dropped = ran_at_the_end(false);

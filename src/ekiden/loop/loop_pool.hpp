@@ -37,6 +37,17 @@ struct loop_pool_options {
     /// throw. If the function is empty, the library prints the exception and the name to standard error and
     /// calls std::terminate.
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
+    /// Each thread of the pool calls this function with its index before its first task. The function can set
+    /// up the thread: its name, its priority, its processors, or thread_local objects. Threads call the
+    /// function concurrently. A thread may call it before the constructor of the pool has returned, so the
+    /// function must not use the pool. If the function throws, `on_unhandled_exception` gets the exception
+    /// and the text "on_thread_start", and the thread then runs tasks as usual.
+    std::function<void(unsigned)> on_thread_start = {};
+    /// Each thread calls this function with its index after its last task, even if `on_thread_start` has
+    /// thrown. The thread calls this function before the destructors of its thread_local objects. The
+    /// function must not wait for the pool. join() waits for the function. Exceptions are reported like
+    /// exceptions of `on_thread_start`, with the text "on_thread_stop".
+    std::function<void(unsigned)> on_thread_stop = {};
 };
 
 /// A pool of threads. Each thread runs its own loop_context with the concurrency hint 1. If only one of these

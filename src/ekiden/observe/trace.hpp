@@ -102,6 +102,9 @@ struct snapshot {
 /// may not contain events that are recorded during the call. A call soon after start() takes some
 /// milliseconds, because it compares two clocks. Throws std::bad_alloc. Any thread may call this function.
 [[nodiscard]] snapshot take();
+/// Returns a copy like take(), but only of the events of the last `newest`, as if the recording had started
+/// that long ago. A recording may run for weeks: older events do not delay the call.
+[[nodiscard]] snapshot take(std::chrono::nanoseconds newest);
 
 namespace detail {
 

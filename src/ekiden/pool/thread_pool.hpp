@@ -9,6 +9,7 @@
 #include <ekiden/execution/priority.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/observe/detail/histogram.hpp>
+#include <ekiden/pool/slow_task.hpp>
 #include <ekiden/pool/stall.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 
@@ -55,7 +56,8 @@ struct thread_pool_options {
     std::chrono::milliseconds keep_alive{10'000}; ///< How long a surplus thread stays unused before it ends.
     /// The interval at which the pool checks for workers that block outside of a blocking_region. A separate
     /// thread, the watch, makes these checks. The pool has a watch if `max_threads` is above `threads`, or if
-    /// `on_stall` is set. If the interval is 0, the pool has no watch and makes no checks.
+    /// `on_stall`, `slow_task_time` or `queue_delay_limit` is set. If the interval is 0, the pool has no
+    /// watch and makes no checks.
     std::chrono::milliseconds watch_interval{10};
     /// How long every idle worker searches for work before it sleeps. A searching worker occupies its
     /// processor, like an OpenMP thread that spins between two parallel regions. Set this option if the
@@ -71,12 +73,60 @@ struct thread_pool_options {
     /// in a cycle, the worker whose wait closes the cycle calls the handler. The handler must not throw, and
     /// must not wait for the pool. If the handler is empty, the pool prints deadlocks to standard error.
     std::function<void(const stall_report&)> on_stall = {};
+    /// Each thread of the pool calls this function with its index before its first task. The function can set
+    /// up the thread: its name, its priority, its processors, or thread_local objects. Threads call the
+    /// function concurrently. A thread may call it before the constructor of the pool has returned, so the
+    /// function must not use the pool. If the function throws, `on_unhandled_exception` gets the exception
+    /// and the text "on_thread_start", and the thread then runs tasks as usual.
+    std::function<void(unsigned)> on_thread_start = {};
+    /// Each thread calls this function with its index after its last task, even if `on_thread_start` has
+    /// thrown. The thread calls this function before the destructors of its thread_local objects. If the pool
+    /// starts another thread with the same index, that thread calls `on_thread_start` later. The function may
+    /// post to the pool, but must not wait for it. join() waits for the function. Exceptions are reported
+    /// like exceptions of `on_thread_start`, with the text "on_thread_stop".
+    std::function<void(unsigned)> on_thread_stop = {};
+    /// A task is slow if it has run for longer than this time. The time includes waits of the task. The watch
+    /// finds slow tasks, so a task is reported up to two times `watch_interval` later. Other tasks pay
+    /// nothing, because they read no clock. If the time is 0, no task is reported.
+    ///
+    /// A task of a coroutine ends when the coroutine begins to wait. The tasks of a strand or lane that run
+    /// one after the other without interruption count as one task.
+    std::chrono::milliseconds slow_task_time{0};
+    /// The handler for slow tasks. The watch calls the handler once for each slow task, usually while the
+    /// task still runs. The handler must not throw, and must not wait for the pool. A flight_recorder can
+    /// save what the threads have done before. If the handler is empty, the pool prints the report to
+    /// standard error.
+    std::function<void(const slow_task_report&)> on_slow_task = {};
+    /// The number of a signal, such as SIGURG, with which the watch reads the call stack of a slow task. If
+    /// the value is 0, the report has no call stack. The signal interrupts system calls of the task, such as
+    /// nanosleep(), which then report EINTR. The pool installs a handler for this signal, which stays
+    /// installed until the program ends. The constructor refuses a signal for which the program has a
+    /// handler.
+    int stack_signal = 0;
+    /// A delay in the queue is long if it exceeds this limit by at least a quarter. The pool measures the
+    /// delay of every 64th task of each producer. If the limit is 0, no delay is reported.
+    std::chrono::milliseconds queue_delay_limit{0};
+    /// The handler for long delays. The watch calls the handler if delays above the limit were measured since
+    /// the last check. The argument is the longest of these delays, rounded down by at most a fifth. The
+    /// handler must not throw, and must not wait for the pool.
+    std::function<void(std::chrono::nanoseconds)> on_queue_delay = {};
+    /// The interval at which a pool with `threads` 0 follows the usable processors, like a call of
+    /// follow_processors(). The watch reads their number, but not while all workers sleep. If the interval is
+    /// 0, the pool follows only if the program calls follow_processors().
+    std::chrono::milliseconds follow_interval{0};
+    /// The smallest number of threads of a pool with `threads` 0.
+    unsigned least_threads = 1;
+    /// The largest number of threads of a pool with `threads` 0 while no thread is blocked. The value 0 means
+    /// the number of processors in the affinity mask of the process at the start of the pool.
+    unsigned upper_threads = 0;
 };
 
 /// Counts what the workers have done since the pool was started. The numbers are not a snapshot of one
 /// moment, because they are read one after the other while the pool runs.
 struct thread_pool_metrics {
     unsigned threads = 0;              ///< the current number of threads
+    unsigned threads_wanted = 0;       ///< the result of thread_pool::thread_count()
+    std::uint64_t threads_adapted = 0; ///< how often this number has followed the usable processors
     unsigned peak_threads = 0;         ///< the largest number of threads so far
     unsigned threads_at_work = 0;      ///< threads that run a task or search for one
     unsigned threads_blocked = 0;      ///< threads in a blocking_region, or which the watch has found blocked
@@ -84,6 +134,7 @@ struct thread_pool_metrics {
     bool is_saturated = false;         ///< true if there are `max_threads` threads, and all are blocked
     std::uint64_t threads_refused = 0; ///< how often the system refused to start a replacement thread
     std::uint64_t stalls = 0;          ///< the number of reports to thread_pool_options::on_stall
+    std::uint64_t slow_tasks = 0;      ///< the number of reports to thread_pool_options::on_slow_task
     std::uint64_t tasks_run = 0;       ///< finished tasks, including canceled tasks and stolen forked calls
     std::uint64_t tasks_abandoned = 0; ///< tasks that stop() dropped
     std::uint64_t tasks_pending = 0;   ///< tasks that are currently queued or running
@@ -270,8 +321,18 @@ public:
     }
 
     /// Returns how many threads run tasks while no thread is blocked. The result is the option `threads`, or
-    /// the number of usable processors if this option was 0.
+    /// the number of usable processors if this option was 0. In the latter case, follow_processors() and the
+    /// option `follow_interval` change the result.
     [[nodiscard]] unsigned thread_count() const noexcept;
+
+    /// Reads again how many processors the process may use: the affinity mask of the main thread, and the CPU
+    /// quota of the control groups. If the option `threads` was 0, the pool adapts the number of its threads
+    /// to the number of processors, between `least_threads` and `upper_threads`. Missing threads start at
+    /// once. If there are too many threads, the additional threads run no further tasks when their current
+    /// tasks have ended, and end after `keep_alive`. The option `placement` continues to use the processors
+    /// from the start of the pool. Returns thread_count(). Has no effect after stop(), and in the child of a
+    /// fork(). Throws std::bad_alloc. If the system refuses to start a thread, the pool continues without it.
+    unsigned follow_processors();
 
     /// Returns the largest number of threads that the pool may have at once. The index of each worker is
     /// below this number.

@@ -26,6 +26,10 @@ public:
     /// thread is unknown. The call takes several microseconds, because it reads a file of the system.
     [[nodiscard]] bool is_asleep() const noexcept;
 
+    [[nodiscard]] bool refers_to_thread() const noexcept { return thread_ != 0; }
+    /// Returns the system's number of the thread.
+    [[nodiscard]] long system_id() const noexcept { return thread_; }
+
 private:
     long thread_ = 0; // the system's number of the thread
     long clock_ = 0;

@@ -10,6 +10,7 @@ namespace ekiden::inline EKIDEN_ABI {
 void report_unhandled(const std::function<void(std::exception_ptr, std::string_view)>& handler,
                       const char* description) noexcept {
     const std::string_view name = described_type(description);
+    const char* const what = name.data() == description ? "the function " : "a task of type ";
     if (handler) {
         const hook_scope here("on_unhandled_exception");
         handler(std::current_exception(), name);
@@ -18,11 +19,11 @@ void report_unhandled(const std::function<void(std::exception_ptr, std::string_v
     try {
         throw;
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "ekiden: a task of type %.*s ended with an exception: %s\n",
+        std::fprintf(stderr, "ekiden: %s%.*s ended with an exception: %s\n", what,
                      static_cast<int>(name.size()), name.data(), error.what());
     } catch (...) {
-        std::fprintf(stderr, "ekiden: a task of type %.*s ended with an exception\n",
-                     static_cast<int>(name.size()), name.data());
+        std::fprintf(stderr, "ekiden: %s%.*s ended with an exception\n", what, static_cast<int>(name.size()),
+                     name.data());
     }
     std::terminate();
 }

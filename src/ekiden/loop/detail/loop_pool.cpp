@@ -1,6 +1,7 @@
 #include <ekiden/loop/loop_pool.hpp>
 
 #include <ekiden/execution/detail/own_thread.hpp>
+#include <ekiden/execution/detail/thread_hooks.hpp>
 #include <ekiden/execution/detail/unhandled.hpp>
 #include <ekiden/loop/detail/busy_loops.hpp>
 #include <ekiden/loop/detail/solo_loop.hpp>
@@ -57,7 +58,8 @@ public:
     [[noreturn]] void refuse_destruction_here() const noexcept;
 
 private:
-    void live(std::size_t index) noexcept;
+    void live(unsigned index) noexcept;
+    void run(loop_context& loop) noexcept;
     void report_unhandled(const solo_loop& loop) const noexcept;
     void end() noexcept;
 
@@ -102,12 +104,17 @@ loop_threads::~loop_threads() {
     for (auto& loop : loops_) loop->shut_down();
 }
 
-void loop_threads::live(std::size_t index) noexcept {
+void loop_threads::live(unsigned index) noexcept {
     thread_record::here().owner = id_;
     sys::set_thread_name(options_.name + "-" + std::to_string(index));
     if (!processors_.empty())
         (void)sys::set_thread_affinity(std::array{processors_[index % processors_.size()]});
-    loop_context& loop = *loops_[index];
+    call_thread_hook(options_.on_thread_start, "on_thread_start", index, options_.on_unhandled_exception);
+    run(*loops_[index]);
+    call_thread_hook(options_.on_thread_stop, "on_thread_stop", index, options_.on_unhandled_exception);
+}
+
+void loop_threads::run(loop_context& loop) noexcept {
     for (;;) {
         try {
             (void)loop.run();

@@ -329,7 +329,7 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
     }
 }
 
-snapshot recorder::take() {
+snapshot recorder::take(std::uint64_t newest_ns) {
     // The shortest measured time in nanoseconds. The two clocks are read about 50 ns apart, so a rate that is
     // measured over 5 ms is precise enough.
     constexpr std::uint64_t enough = 5'000'000;
@@ -342,7 +342,11 @@ snapshot recorder::take() {
                                         : static_cast<double>(taken.ns - begun_ns_)
                                               / static_cast<double>(taken.ticks - begun_);
     if (ended_ != 0) ns_a_tick_ = rate;
-    const calibration times{begun_, (ended_ != 0 ? ended_ : taken.ticks) - begun_, rate};
+    const std::uint64_t end = ended_ != 0 ? ended_ : taken.ticks;
+    // A long recording starts later here, so that its length fits into the bits of a record's time.
+    const double newest = std::min(static_cast<double>(newest_ns) / rate, static_cast<double>(end - begun_));
+    const auto length = static_cast<std::uint64_t>(newest);
+    const calibration times{end - length, length, rate};
     copy.length = times.ns(times.length);
     copy.lost = lost_.load(sys::relaxed);
     for (const auto& one : threads_) {
@@ -362,6 +366,9 @@ std::uint64_t recorder::begun_ns() const noexcept {
 
 void start(const options& chosen) { recorder::instance().start(chosen); }
 void stop() noexcept { recorder::instance().stop(); }
-snapshot take() { return recorder::instance().take(); }
+snapshot take() { return recorder::instance().take(~std::uint64_t{0}); }
+snapshot take(std::chrono::nanoseconds newest) {
+    return recorder::instance().take(static_cast<std::uint64_t>(std::max<std::int64_t>(newest.count(), 0)));
+}
 
 } // namespace ekiden::inline EKIDEN_ABI::trace

@@ -104,7 +104,7 @@ public:
 
     void start(const options& chosen);
     void stop() noexcept;
-    [[nodiscard]] snapshot take();
+    [[nodiscard]] snapshot take(std::uint64_t newest_ns);
 
     /// Returns the calling thread's trace for the recording `now_on`. Returns null if the recording has no
     /// trace for this thread.

@@ -10,6 +10,10 @@ void add_metrics(prometheus_page& to, const thread_pool_metrics& of, std::string
         to.counter(name, help, value, {{"pool", pool}});
     };
     gauge("ekiden_pool_threads", "Threads.", of.threads);
+    gauge("ekiden_pool_threads_wanted", "Threads that run tasks while no thread is blocked.",
+          of.threads_wanted);
+    counter("ekiden_pool_threads_adapted_total", "Times that this number followed the usable processors.",
+            of.threads_adapted);
     gauge("ekiden_pool_threads_peak", "The most threads that there were at once.", of.peak_threads);
     gauge("ekiden_pool_threads_at_work", "Threads that run a task, or look for one.", of.threads_at_work);
     gauge("ekiden_pool_threads_blocked", "Threads that are blocked in a task.", of.threads_blocked);
@@ -21,6 +25,8 @@ void add_metrics(prometheus_page& to, const thread_pool_metrics& of, std::string
           static_cast<double>(of.tasks_pending));
     counter("ekiden_pool_threads_refused_total", "Times that the system gave no thread.", of.threads_refused);
     counter("ekiden_pool_stalls_total", "Times that the pool was found unable to get on.", of.stalls);
+    counter("ekiden_pool_slow_tasks_total", "Tasks that were reported because they ran for long.",
+            of.slow_tasks);
     counter("ekiden_pool_tasks_run_total", "Tasks that have run.", of.tasks_run);
     counter("ekiden_pool_tasks_abandoned_total", "Tasks that stop() has dropped.", of.tasks_abandoned);
     counter("ekiden_pool_tasks_stolen_total", "Tasks taken from another worker.", of.stolen);

@@ -90,7 +90,7 @@ public:
                 put_worker(owner) << " runs";
             } else
                 out_ << ", which no worker of this pool runs: it is queued, or elsewhere";
-        } else if (now.task_type == nullptr) {
+        } else if (now.task_type == nullptr || (now.is == doing::searching && now.awaited == nullptr)) {
             out_ << "looks for a task";
         } else {
             out_ << "runs ";

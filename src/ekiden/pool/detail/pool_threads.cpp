@@ -1,5 +1,6 @@
 #include <ekiden/pool/detail/pool_threads.hpp>
 
+#include <ekiden/execution/detail/thread_hooks.hpp>
 #include <ekiden/pool/detail/scheduler.hpp>
 #include <ekiden/pool/detail/worker.hpp>
 #include <ekiden/sys/bad_argument.hpp>
@@ -22,7 +23,29 @@ unsigned checked_base(const thread_pool_options& options) {
                              "0 (one per usable processor) to "
                                  + std::to_string(thread_pool_options::most_threads));
     }
-    return options.threads != 0 ? options.threads : sys::usable_concurrency();
+    return options.threads;
+}
+
+unsigned checked_least(const thread_pool_options& options) {
+    if (options.least_threads == 0 || options.least_threads > thread_pool_options::most_threads) {
+        sys::refuse_argument("thread_pool", "least_threads", options.least_threads,
+                             "1 to " + std::to_string(thread_pool_options::most_threads));
+    }
+    return options.least_threads;
+}
+
+/// Returns the largest number of threads of a pool that follows the number of processors.
+unsigned checked_upper(const thread_pool_options& options, unsigned least) {
+    if (options.upper_threads != 0
+        && (options.upper_threads < least || options.upper_threads > thread_pool_options::most_threads)) {
+        sys::refuse_argument("thread_pool", "upper_threads", options.upper_threads,
+                             "0 (the processors of the process) and " + std::to_string(least)
+                                 + " (least_threads) to "
+                                 + std::to_string(thread_pool_options::most_threads));
+    }
+    if (options.threads != 0) return options.threads;
+    if (options.upper_threads != 0) return options.upper_threads;
+    return std::max(least, static_cast<unsigned>(sys::usable_cpus().size()));
 }
 
 unsigned checked_most(const thread_pool_options& options, unsigned base) {
@@ -70,12 +93,15 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
 // ---- begin and end
 
 pool_threads::pool_threads(scheduler& pool, const thread_pool_options& options)
-    : pool_(pool), options_(options), base_(checked_base(options)), most_(checked_most(options, base_)),
-      keep_alive_(checked_keep_alive(options)), places_(places(options.placement, base_)),
+    : pool_(pool), options_(options), follows_(checked_base(options) == 0), least_(checked_least(options)),
+      upper_(checked_upper(options, least_)),
+      base_(follows_ ? std::clamp(sys::usable_concurrency(), least_, upper_) : options.threads),
+      most_(checked_most(options, upper_)), keep_alive_(checked_keep_alive(options)),
+      places_(places(options.placement, base())),
       workers_(std::make_unique<std::unique_ptr<worker>[]>(most_)),
       members_(std::make_unique<member[]>(most_)) {
     standing_by_.reserve(most_);
-    for (unsigned i = 0; i != base_; ++i) enlist();
+    for (unsigned i = 0; i != base(); ++i) enlist();
 }
 
 pool_threads::~pool_threads() = default;
@@ -92,7 +118,7 @@ void pool_threads::enlist() {
 
 void pool_threads::start() {
     const std::lock_guard guard(lock_);
-    for (unsigned i = 0; i != base_; ++i) start_thread(i);
+    for (unsigned i = 0; i != base(); ++i) start_thread(i);
 }
 
 void pool_threads::start_thread(unsigned index) {
@@ -108,17 +134,22 @@ void pool_threads::live(unsigned index) {
     worker& self = *workers_[index];
     thread_record::here().owner = pool_.id();
     sys::set_thread_name(options_.name + "-" + std::to_string(index));
-    if (!places_.empty()) (void)sys::set_thread_affinity(places_[index % base_]);
+    if (!places_.empty()) (void)sys::set_thread_affinity(places_[index % places_.size()]);
     {
         const std::lock_guard guard(lock_);
         members_[index].probe = sys::thread_probe::of_this_thread();
     }
     pool_.left_sleep(); // wakes the watch, which may sleep because no worker was awake
+    // The hooks run outside of the role. So a hook that waits for a result does not run tasks, which would
+    // begin before on_thread_start has returned, or after on_thread_stop has begun.
+    call_thread_hook(options_.on_thread_start, "on_thread_start", index, options_.on_unhandled_exception);
     {
         const role_scope scope(self); // after this scope, posts of this thread count as posts from outside
         self.run();
     }
     if (EKIDEN_MUTANT(threads_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
+    call_thread_hook(options_.on_thread_stop, "on_thread_stop", index, options_.on_unhandled_exception);
+    leave(index);
 }
 
 void pool_threads::stop() noexcept {
@@ -143,7 +174,7 @@ void pool_threads::change_active(int by) noexcept {
 
 bool pool_threads::is_crowded() const noexcept {
     // A worker that sleeps because there are no tasks counts as active, but does not run.
-    return active_.load(sys::relaxed) > base_ + pool_.sleep().waiting();
+    return active_.load(sys::relaxed) > base() + pool_.sleep().waiting();
 }
 
 /// Hires a thread that stands by. If no thread stands by, starts a new thread, if the pool may have more
@@ -158,7 +189,7 @@ void pool_threads::hire() noexcept {
         if (!EKIDEN_MUTANT(threads_hires_without_a_call)) sys::futex_wake(next.hired);
         return;
     }
-    if (threads_ == most_ || has_stopped_) return;
+    if (threads_ >= limit() || has_stopped_) return;
     const auto is_free = [](const member& m) { return m.is == member::duty::none; };
     try {
         const unsigned index = static_cast<unsigned>(
@@ -180,7 +211,7 @@ void pool_threads::block(worker& who, const char* what) noexcept {
         ++blocked_;
         change_active(-1);
     }
-    if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(threads_blocks_without_a_replacement)) hire();
+    if (active_.load(sys::relaxed) < base() && !EKIDEN_MUTANT(threads_blocks_without_a_replacement)) hire();
 }
 
 void pool_threads::unblock(worker& who) noexcept {
@@ -210,32 +241,42 @@ bool pool_threads::stand_by(worker& who) noexcept {
     // order the accesses.
     while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
-        std::unique_lock guard(lock_);
+        const std::lock_guard guard(lock_);
         if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(threads_retires_although_hired)) return true;
         std::erase(standing_by_, who.index());
-        leave(who, guard);
+        begin_to_leave(who);
         return false;
     }
     return true;
 }
 
 bool pool_threads::retire(worker& who) noexcept {
-    std::unique_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     if (has_stopped_ || of(who).is != member::duty::at_work || !has_surplus()) return false;
     change_active(-1);
-    leave(who, guard);
+    begin_to_leave(who);
     return true;
 }
 
-/// Called by the thread of `who`, which is about to end. Releases the lock, and joins the thread that retired
-/// before this thread.
-void pool_threads::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept {
-    member& own = of(who);
-    who.show(worker::snapshot::state::gone); // before another thread can get this place
+/// Called under the lock by the thread of `who`, which runs no more tasks. The thread keeps its place until
+/// it calls leave(). So on_thread_stop has returned before on_thread_start is called with the same index.
+void pool_threads::begin_to_leave(worker& who) noexcept {
+    who.show(worker::snapshot::state::gone);
+    of(who).is = member::duty::leaving;
+}
+
+/// Called by each thread as its last step. If the thread retires, gives its place back, and joins the thread
+/// that retired before this thread. Otherwise the pool has stopped, and join() joins this thread.
+void pool_threads::leave(unsigned index) noexcept {
+    std::unique_lock guard(lock_);
+    member& own = members_[index];
+    if (own.is != member::duty::leaving || has_stopped_) return;
     own.is = member::duty::none;
     own.probe = {};
     --threads_;
     sys::thread before = std::exchange(last_retired_, std::move(own.thread));
+    // While this thread kept its place, another thread may have blocked, and no place may have been free.
+    if (active_.load(sys::relaxed) < base() && !EKIDEN_MUTANT(threads_leaves_without_a_replacement)) hire();
     guard.unlock();
     if (before.joinable()) before.join();
 }
@@ -248,6 +289,7 @@ bool pool_threads::is_quiet() const noexcept {
         switch (members_[i].is) {
         case member::duty::none:
         case member::duty::standing_by:
+        case member::duty::leaving:
             break;
         case member::duty::at_work:
             if (!pool_.sleep().is_waiting(i)) return false;
@@ -296,17 +338,43 @@ bool pool_threads::compensate() noexcept {
         change_active(-1);
     }
     const unsigned before = active_.load(sys::relaxed);
-    while (active_.load(sys::relaxed) < base_) {
-        const unsigned now = active_.load(sys::relaxed);
-        hire();
-        if (active_.load(sys::relaxed) == now) break;
-    }
+    hire_up_to_base();
     return active_.load(sys::relaxed) != before;
+}
+
+/// Called under the lock. Hires threads until enough are at work, or no thread can be hired.
+void pool_threads::hire_up_to_base() noexcept {
+    for (unsigned now = active_.load(sys::relaxed); now < base();) {
+        hire();
+        if (std::exchange(now, active_.load(sys::relaxed)) == now) break;
+    }
+}
+
+void pool_threads::follow() {
+    if (follows_ && !pool_.is_in_forked_child()) follow(sys::usable_concurrency());
+}
+
+void pool_threads::follow(unsigned processors) noexcept {
+    const std::lock_guard guard(lock_);
+    if (!follows_ || has_stopped_) return;
+    const unsigned wanted = std::clamp(processors, least_, upper_);
+    if (wanted == base()) return;
+    const bool has_too_many = wanted < base();
+    base_.store(wanted, sys::relaxed); // a hint for the workers, which decide under the lock
+    ++adapted_;
+    hire_up_to_base();
+    // The workers that sleep without a limit see that they are too many.
+    if (has_too_many) pool_.sleep().signal_all();
 }
 
 bool pool_threads::is_saturated() const noexcept {
     const std::lock_guard guard(lock_);
-    return threads_ == most_ && active_.load(sys::relaxed) == 0;
+    return threads_ >= limit() && active_.load(sys::relaxed) == 0;
+}
+
+sys::thread_probe pool_threads::probe_of(unsigned index) const noexcept {
+    const std::lock_guard guard(lock_);
+    return members_[index].probe;
 }
 
 stalled_thread pool_threads::describe(unsigned index) const {
@@ -334,13 +402,15 @@ void pool_threads::add_to(thread_pool_metrics& sum) const noexcept {
     const bool is_in_child = pool_.is_in_forked_child();
     std::unique_lock guard(lock_, std::defer_lock);
     if (!is_in_child) guard.lock();
+    sum.threads_wanted = base();
+    sum.threads_adapted = adapted_;
     sum.peak_threads = peak_;
     sum.threads_refused = refused_;
     if (is_in_child) return; // the child has no threads
     sum.threads = threads_;
     sum.threads_blocked = blocked_;
     sum.threads_standing_by = static_cast<unsigned>(standing_by_.size());
-    sum.is_saturated = threads_ == most_ && active_.load(sys::relaxed) == 0;
+    sum.is_saturated = threads_ >= limit() && active_.load(sys::relaxed) == 0;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

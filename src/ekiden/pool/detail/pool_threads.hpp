@@ -12,6 +12,7 @@
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/thread_probe.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -47,10 +48,17 @@ public:
         // enlist().
         return {workers_.get(), enlisted_.load(sys::acquire)};
     }
-    /// Returns how many threads run tasks while no thread is blocked.
-    [[nodiscard]] unsigned base() const noexcept { return base_; }
-    /// Returns how many threads the pool may have.
+    /// Returns how many threads run tasks while no thread is blocked. follow() changes the number.
+    [[nodiscard]] unsigned base() const noexcept { return base_.load(sys::relaxed); }
+    /// Returns how many threads the pool may ever have at once.
     [[nodiscard]] unsigned most() const noexcept { return most_; }
+    /// Returns whether the pool may have more than base() threads while some are blocked.
+    [[nodiscard]] bool grows() const noexcept { return limit() > base(); }
+    /// Any thread: reads the number of usable processors, and adapts base() to it if the option `threads` is
+    /// 0. Starts missing threads. Threads that are too many end like surplus threads. Throws std::bad_alloc.
+    void follow();
+    /// Any thread: adapts base() to a number of processors.
+    void follow(unsigned processors) noexcept;
     [[nodiscard]] sys::clock::duration keep_alive() const noexcept { return keep_alive_; }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
@@ -63,14 +71,14 @@ public:
 
     /// Returns whether more than base() threads are at work. The function also counts the threads that sleep
     /// because there are no tasks. The result is a hint. Each worker calls this function before each task.
-    [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base_; }
+    [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base(); }
     /// Returns whether more than base() threads are at work and awake. The result is a hint.
     [[nodiscard]] bool is_crowded() const noexcept;
     /// Waits until another thread hires the worker `who`. Returns false if `who` was not hired for the time
-    /// keep_alive(). After a false result, the calling thread must end, and must no longer use the worker.
+    /// keep_alive(). After a false result, worker::run() must return, so that the calling thread ends.
     [[nodiscard]] bool stand_by(worker& who) noexcept;
     /// Called by the thread of a worker after a long sleep. Returns true if the pool has enough other
-    /// threads. After a true result, the calling thread must end, and must no longer use the worker.
+    /// threads. After a true result, worker::run() must return, so that the calling thread ends.
     [[nodiscard]] bool retire(worker& who) noexcept;
 
     // ---- called by the watch's thread
@@ -86,6 +94,8 @@ public:
     /// Returns whether the pool has most() threads, and all of them are blocked.
     [[nodiscard]] bool is_saturated() const noexcept;
 
+    /// Any thread: returns a probe of the thread with the index `index`, or of no thread.
+    [[nodiscard]] sys::thread_probe probe_of(unsigned index) const noexcept;
     /// Any thread: returns what the thread with the index `index` does. Throws std::bad_alloc.
     [[nodiscard]] stalled_thread describe(unsigned index) const;
 
@@ -98,6 +108,7 @@ private:
             blocked,     // the thread has announced that it blocks
             compensated, // the watch has found that the thread is blocked
             standing_by, // the thread waits until it is hired
+            leaving,     // the thread no longer runs tasks, and will give its place back
         };
         duty is = duty::none;
         const char* what = nullptr; // what a blocked thread waits for
@@ -109,20 +120,27 @@ private:
         sys::atomic<std::uint32_t> hired{0}; // a thread that stands by sleeps on this word
     };
 
+    /// Returns how many threads the pool may have now.
+    [[nodiscard]] unsigned limit() const noexcept { return std::max(options_.max_threads, base()); }
+    void hire_up_to_base() noexcept;
     [[nodiscard]] member& of(const worker& who) const noexcept;
     void enlist();
     void start_thread(unsigned index);
     void live(unsigned index);
     void change_active(int by) noexcept;
     void hire() noexcept;
-    void leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept;
+    void begin_to_leave(worker& who) noexcept;
+    void leave(unsigned index) noexcept;
 
     scheduler& pool_;
     const thread_pool_options& options_;
-    const unsigned base_;
+    const bool follows_;   // the option `threads` is 0, so the usable processors decide
+    const unsigned least_; // the bounds of base_ if the pool follows
+    const unsigned upper_;
+    sys::atomic<unsigned> base_; // changed only under lock_
     const unsigned most_;
     const sys::clock::duration keep_alive_;
-    std::vector<std::vector<int>> places_; // the processors for each of the first base() threads, or empty
+    std::vector<std::vector<int>> places_; // the processors for the threads, which use them in turn, or empty
 
     mutable sys::slow_lock lock_;
     const std::unique_ptr<std::unique_ptr<worker>[]> workers_;
@@ -132,6 +150,7 @@ private:
     unsigned threads_ = 0;
     unsigned blocked_ = 0;
     unsigned peak_ = 0;
+    std::uint64_t adapted_ = 0;         // how often follow() has changed base_
     std::uint64_t refused_ = 0;         // how often the system refused to start a thread
     std::vector<unsigned> standing_by_; // the last element is hired first: its caches are warmest
     sys::thread last_retired_;          // the next thread that retires joins this thread

@@ -8,6 +8,7 @@
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/detail/worker.hpp>
 #include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/call_stack.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -57,17 +58,26 @@ constinit pool_list pools;
                      scheduler::forget_thread();
                  });
 
-/// Returns std::nullopt if the pool needs no watch.
-std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options,
-                                                   const pool_threads& threads) {
-    if (options.watch_interval < std::chrono::milliseconds::zero()) {
-        sys::refuse_argument("thread_pool", "watch_interval",
-                             std::to_string(options.watch_interval.count()) + " ms",
-                             "0 ms (no watch) or more");
+void refuse_negative(const char* option, std::chrono::milliseconds chosen, const char* zero) {
+    if (chosen < std::chrono::milliseconds::zero()) {
+        sys::refuse_argument("thread_pool", option, std::to_string(chosen.count()) + " ms",
+                             std::string("0 ms (") + zero + ") or more");
     }
-    if (options.watch_interval.count() == 0) return std::nullopt;
-    if (threads.most() == threads.base() && !options.on_stall) return std::nullopt;
-    return sys::bounded(options.watch_interval);
+}
+
+/// Returns whether the pool needs a watch. Throws std::invalid_argument if an option of the watch is invalid.
+bool needs_watch(const thread_pool_options& options, const pool_threads& threads) {
+    refuse_negative("watch_interval", options.watch_interval, "no watch");
+    refuse_negative("slow_task_time", options.slow_task_time, "no reports");
+    refuse_negative("queue_delay_limit", options.queue_delay_limit, "no reports");
+    refuse_negative("follow_interval", options.follow_interval, "only on request");
+    if (options.stack_signal != 0 && !sys::accept_stack_signal(options.stack_signal)) {
+        sys::refuse_argument("thread_pool", "stack_signal", options.stack_signal,
+                             "0 (no call stacks) and signals for which the program has no handler");
+    }
+    if (options.watch_interval.count() == 0) return false;
+    return threads.grows() || options.follow_interval.count() != 0 || options.on_stall
+           || options.slow_task_time.count() != 0 || options.queue_delay_limit.count() != 0;
 }
 
 std::uint64_t search_ns(const thread_pool_options& options) {
@@ -93,10 +103,10 @@ scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&)
           threads_.most(),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
     refuse_in_simulation(no_simulation);
-    const auto interval = watch_interval(options_, threads_);
+    const bool has_watch = needs_watch(options_, threads_);
     try {
         // The watch is made before the workers, because the workers use the watch.
-        if (interval.has_value()) watch_.emplace(*this, threads_, *interval, options_.name);
+        if (has_watch) watch_.emplace(*this, threads_, options_);
         threads_.start();
     } catch (...) {
         stop();
@@ -227,6 +237,19 @@ void scheduler::report_stall(stall_report::reason why, std::span<const unsigned>
         options_.on_stall(report);
     } else if (why == stall_report::reason::deadlocked)
         std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
+}
+
+void scheduler::report_slow_task(const slow_task_report& report) noexcept {
+    slow_tasks_.fetch_add(1, sys::relaxed);
+    if (options_.on_slow_task) {
+        const hook_scope here("on_slow_task");
+        options_.on_slow_task(report);
+        return;
+    }
+    try {
+        std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
+    } catch (...) { // no memory for the text
+    }
 }
 
 // ---- idle
@@ -512,6 +535,7 @@ thread_pool_metrics scheduler::metrics() const {
         sum.threads_at_work += !is_in_child && w->look().sign() == '#' ? 1U : 0U;
     }
     sum.stalls = stalls_.load(sys::relaxed);
+    sum.slow_tasks = slow_tasks_.load(sys::relaxed);
     sum.tasks_pending = accepted() - sum.tasks_run - sum.tasks_abandoned;
     return sum;
 }

@@ -96,6 +96,8 @@ public:
     /// Reports to the program that the pool makes no progress. `threads` contains the indexes of the workers
     /// that the report describes.
     void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
+    /// Reports a slow task to the program. Called by the watch.
+    void report_slow_task(const slow_task_report& report) noexcept;
 
     // ---- called by workers
 
@@ -187,6 +189,7 @@ private:
     sys::atomic<std::uint32_t> works_begun_{0};
     sys::atomic<std::uint64_t> stalls_{0};
     sys::atomic<task*> kept_{nullptr}; // a stack of the tasks that join() runs, or no_more()
+    sys::atomic<std::uint64_t> slow_tasks_{0};
 
     friend struct pool_list; // a pool_list contains all pools of the process, for fork()
     scheduler* older_ = nullptr;

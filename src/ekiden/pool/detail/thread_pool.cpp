@@ -46,6 +46,10 @@ void thread_pool::stop() noexcept { scheduler_->stop(); }
 void thread_pool::join() { (void)scheduler_->join(wait_limit()); }
 bool thread_pool::join(const wait_limit& limit) { return scheduler_->join(limit); }
 unsigned thread_pool::thread_count() const noexcept { return scheduler_->threads().base(); }
+unsigned thread_pool::follow_processors() {
+    scheduler_->threads().follow();
+    return thread_count();
+}
 unsigned thread_pool::max_thread_count() const noexcept { return scheduler_->threads().most(); }
 bool thread_pool::running_in_this_thread() const noexcept { return scheduler_->this_worker() != nullptr; }
 std::optional<unsigned> thread_pool::this_worker_index() const noexcept {

@@ -3,6 +3,7 @@
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/pool/detail/pool_threads.hpp>
 #include <ekiden/pool/detail/scheduler.hpp>
+#include <ekiden/pool/detail/slow_tasks.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/start_thread.hpp>
 
@@ -13,10 +14,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-watch::watch(scheduler& pool, pool_threads& threads, sys::clock::duration interval, std::string name)
-    : pool_(pool), threads_(threads), interval_(interval),
-      thread_(sys::start_thread("thread_pool", "its watch", [this, name = std::move(name)] {
-          sys::set_thread_name(name + "-watch");
+watch::watch(scheduler& pool, pool_threads& threads, const thread_pool_options& options)
+    : pool_(pool), threads_(threads), interval_(sys::bounded(options.watch_interval)),
+      follow_interval_(sys::bounded(options.follow_interval)),
+      next_follow_(sys::clock::now() + follow_interval_), slow_(std::make_unique<slow_tasks>(pool, options)),
+      thread_(sys::start_thread("thread_pool", "its watch", [this, &options] {
+          sys::set_thread_name(options.name + "-watch");
           thread_record::here().owner = pool_.id();
           run();
       })) {}
@@ -47,7 +50,7 @@ void watch::run() noexcept {
             // [EL3] Orders the store of `asleep` before the loads of the workers' words. Either the watch
             // sees that a worker is awake, or the worker sees that the watch sleeps.
             sys::fence(sys::seq_cst);
-            if (threads_.is_quiet()) {
+            if (threads_.is_quiet() && !slow_->has_unreported()) {
                 while (word_.load(sys::relaxed) == asleep) sys::futex_wait(word_, asleep);
                 pause = interval_;
             } else {
@@ -67,9 +70,23 @@ bool watch::check() noexcept {
     const bool is_starving = !is_paused && pool_.sleep().waiting() == 0 && pool_.has_work();
     starving_checks_ = is_starving ? starving_checks_ + 1 : 0;
     threads_.take_back();
+    follow_processors();
     const bool has_hired = starving_checks_ > 1 && threads_.compensate();
     report_saturation(starving_checks_ > 1);
+    slow_->check();
     return has_hired;
+}
+
+/// Reads the number of usable processors again, if it is time.
+void watch::follow_processors() noexcept {
+    if (follow_interval_ == sys::clock::duration::zero()) return;
+    const auto now = sys::clock::now();
+    if (now < next_follow_) return;
+    next_follow_ = now + follow_interval_;
+    try {
+        threads_.follow();
+    } catch (...) { // no memory: the next check tries again
+    }
 }
 
 void watch::report_saturation(bool is_starving) noexcept {

@@ -3,25 +3,27 @@
 /// Part: pool. Used by: pool. Private. See elastic.md.
 #pragma once
 
+#include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
-#include <string>
+#include <memory>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 class scheduler;
 class pool_threads;
+class slow_tasks;
 
 /// A thread that checks the workers of a pool at intervals. If workers sleep in the kernel while tasks are
-/// queued, the watch lets other threads run these tasks. The watch also reports a saturated pool. While all
-/// workers sleep, the watch also sleeps.
+/// queued, the watch lets other threads run these tasks. The watch also reports a saturated pool, slow tasks,
+/// and long delays in the queues. While all workers sleep, the watch also sleeps.
 class watch {
 public:
     /// Starts the thread of the watch. Throws std::system_error if the system refuses to start the thread.
-    watch(scheduler& pool, pool_threads& threads, sys::clock::duration interval, std::string name);
+    watch(scheduler& pool, pool_threads& threads, const thread_pool_options& options);
     ~watch();
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
@@ -39,11 +41,15 @@ private:
     void run() noexcept;
     /// Checks all workers. Returns whether a thread was hired.
     bool check() noexcept;
+    void follow_processors() noexcept;
     void report_saturation(bool is_starving) noexcept;
 
     scheduler& pool_;
     pool_threads& threads_;
     const sys::clock::duration interval_;
+    const sys::clock::duration follow_interval_; // 0: the watch does not read the number of processors
+    sys::clock::time_point next_follow_;
+    const std::unique_ptr<slow_tasks> slow_;
     unsigned starving_checks_ = 0; // the number of checks in a row with queued tasks but no idle worker
     bool has_reported_ = false;
     sys::atomic<std::uint32_t> word_{checking};

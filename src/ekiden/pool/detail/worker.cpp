@@ -348,6 +348,7 @@ task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
     if (!has_token_ && !pool_.all_search()) return nullptr;
     if (pool_.all_search()) stop_searching(); // wait_idle() must not wait for the end of a long search
+    is_.store(snapshot::state::searching, sys::relaxed); // not show(), which reads the clock
     task* found = nullptr;
     (void)sys::spin_until(
         [&] {
@@ -355,6 +356,7 @@ task* worker::search(const reason_to_return& reason) noexcept {
             return found != nullptr || should_return(reason);
         },
         pool_.search_ns());
+    is_.store(snapshot::state::busy, sys::relaxed);
     return found;
 }
 
@@ -416,11 +418,13 @@ class worker::shown_wait {
 public:
     shown_wait(worker& self, completion& awaited) noexcept
         : self_(self), frame_{&awaited,
-                              {self.running_.load(sys::relaxed), self.running_type_.load(sys::relaxed)},
+                              {self.running_.load(sys::relaxed), self.running_type_.load(sys::relaxed),
+                               self.number_of_running()},
                               self.waits_} {
         self_.waits_ = &frame_;
         if (self_.depth_ < most_shown) show(frame_.waiting);
         ++self_.depth_;
+        self_.resumed_at_.store(no_count, sys::relaxed);
         show(&awaited);
     }
     ~shown_wait() {
@@ -430,6 +434,8 @@ public:
         show(frame_.outer != nullptr ? frame_.outer->awaited : nullptr);
         self_.running_.store(frame_.waiting.self, sys::relaxed);
         self_.running_type_.store(frame_.waiting.type, sys::relaxed);
+        self_.resumed_number_.store(frame_.waiting.number, sys::relaxed);
+        self_.resumed_at_.store(self_.finished(), sys::relaxed);
     }
     shown_wait(const shown_wait&) = delete;
     shown_wait& operator=(const shown_wait&) = delete;
@@ -437,6 +443,7 @@ public:
 private:
     void show(const running_task& waiting) noexcept {
         shown_task& place = self_.on_stack_[self_.depth_];
+        place.number.store(waiting.number, sys::relaxed);
         place.type.store(waiting.type, sys::relaxed);
         place.self.store(waiting.self, sys::relaxed);
     }

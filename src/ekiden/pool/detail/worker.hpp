@@ -98,7 +98,8 @@ public:
     struct snapshot {
         enum class state : std::uint8_t {
             busy,
-            held, // the worker has a task that waits for resume()
+            searching, // the worker has found no task, and searches before it sleeps
+            held,      // the worker has a task that waits for resume()
             asleep,
             standing_by,
             gone // the worker has no thread, or its thread has left the pool
@@ -128,6 +129,24 @@ public:
     [[nodiscard]] bool seems_to_run(const task* one, task::function type) const noexcept;
     [[nodiscard]] bool seems_to_hold(const void* lock) const noexcept { return locks_.has(lock); }
 
+    /// The largest number of waiting tasks on this worker's stack that other threads can see.
+    static constexpr std::size_t most_shown = 8;
+    /// A task that has begun and not ended. At each level of the stack, a later task has a higher number.
+    struct task_in_progress {
+        task::function type;
+        std::uint64_t number;
+    };
+    static constexpr std::size_t most_in_progress = most_shown + 1;
+    struct all_in_progress {
+        std::array<task_in_progress, most_in_progress> tasks; // not initialized
+        std::size_t count;
+    };
+    /// Any thread: returns the tasks on this worker's stack, beginning with the outermost task. The result is
+    /// a hint, because the words are read one after the other.
+    [[nodiscard]] all_in_progress in_progress() const noexcept;
+    /// Any thread: returns how long every 64th task has waited.
+    [[nodiscard]] histogram_snapshot delays() const noexcept { return delays_.snapshot(); }
+
 private:
     /// Says when a worker must end its search for tasks although it has found no task. In wait_for(),
     /// `awaited` is the result for which the worker waits. In run(), `awaited` is null. For a surplus thread,
@@ -142,6 +161,7 @@ private:
     struct running_task {
         const task* self = nullptr; // used only for comparisons, because the task may be destroyed
         task::function type = nullptr;
+        std::uint64_t number = 0; // see task_in_progress
     };
     struct wait_frame {
         completion* awaited;
@@ -150,6 +170,7 @@ private:
         mutable bool is_in_told_circle = false; // the lock of wait_circles protects this member
     };
 
+    [[nodiscard]] std::uint64_t number_of_running() const noexcept;
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find_task() noexcept;
@@ -202,13 +223,19 @@ private:
     sys::atomic<const char*> blocked_on_{nullptr}; // The text is never freed: a reader may still use it.
     const char* last_blocked_on_ = "";
     sys::atomic<std::uint64_t> since_ns_{0};
-    static constexpr std::size_t most_shown = 8;
     struct shown_task {
         sys::atomic<const task*> self{nullptr};
         sys::atomic<task::function> type{nullptr};
+        sys::atomic<std::uint64_t> number{0};
     };
     std::array<shown_task, most_shown> on_stack_{}; // the tasks that wait, beginning with the outermost task
     std::size_t depth_ = 0;
+    // The number of a task is the value of finished() when the task began. While the task waits, other tasks
+    // may finish. So the end of a wait stores the number of the waiting task, with the value of finished()
+    // for which it is valid.
+    static constexpr std::uint64_t no_count = ~std::uint64_t{0};
+    sys::atomic<std::uint64_t> resumed_number_{0};
+    sys::atomic<std::uint64_t> resumed_at_{no_count};
     detail::shown_locks locks_;
     const wait_frame* waits_ = nullptr;
 

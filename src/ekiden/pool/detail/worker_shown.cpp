@@ -41,6 +41,29 @@ bool worker::seems_to_run(const task* one, task::function type) const noexcept {
     });
 }
 
+/// Returns the number of the task on top of the stack.
+std::uint64_t worker::number_of_running() const noexcept {
+    const std::uint64_t now = finished();
+    return resumed_at_.load(sys::relaxed) == now ? resumed_number_.load(sys::relaxed) : now;
+}
+
+worker::all_in_progress worker::in_progress() const noexcept {
+    all_in_progress result; // NOLINT(cppcoreguidelines-pro-type-member-init)
+    result.count = 0;
+    const snapshot::state is = is_.load(sys::relaxed);
+    if (is == snapshot::state::gone || is == snapshot::state::standing_by) return result;
+    for (const shown_task& waiting : on_stack_) {
+        const task::function type = waiting.type.load(sys::relaxed);
+        if (type == nullptr) break;
+        result.tasks[result.count++] = {type, waiting.number.load(sys::relaxed)};
+    }
+    const task::function type = running_type_.load(sys::relaxed);
+    // Only a busy worker runs the task on top of the stack. If the stack is too deep, the task is not known.
+    if (is == snapshot::state::busy && type != nullptr && result.count != most_shown)
+        result.tasks[result.count++] = {type, number_of_running()};
+    return result;
+}
+
 bool worker::runs(const completion& result) const noexcept {
     for (const wait_frame* f = waits_; f != nullptr; f = f->outer) {
         // The type is compared for the same reason as in seems_to_run().
