@@ -140,8 +140,7 @@ TEST_CASE("Threads that save at the same time leave whole files") {
     CHECK(written == 15);
     CHECK(recorder.saved() == 15);
     CHECK(folder.files().size() == 3);
-    for (const std::string& name : folder.files())
-        CHECK(is_whole(text_of(folder.path + "/" + name)));
+    for (const std::string& name : folder.files()) CHECK(is_whole(text_of(folder.path + "/" + name)));
 }
 
 TEST_CASE("In the child of a fork, a recorder saves nothing") {
