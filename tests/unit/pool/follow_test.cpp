@@ -221,8 +221,8 @@ TEST_CASE("A call reads the affinity mask again") {
 TEST_CASE("With an interval, a pool reads the affinity mask again without a call") {
     if (sys::usable_concurrency() < 2) return;
     const auto all = sys::usable_concurrency();
-    thread_pool pool({.watch_interval = 1ms, .follow_interval = 1ms});
     std::atomic<bool> is_over{false};
+    thread_pool pool({.watch_interval = 1ms, .follow_interval = 1ms});
     pool.post([&] {
         while (!is_over) std::this_thread::sleep_for(1ms); // the watch sleeps while all workers sleep
     });

@@ -164,6 +164,7 @@ TEST_CASE("A thread that is needed while another one runs on_thread_stop starts 
         for (int i = 0; i != 2; ++i) {
             pool.post([&] { block([&] { both.arrive_and_wait(); }); });
         }
+        pool.wait_idle(); // no task uses the latch any more
         CHECK(eventually([&] { return stops == 1; }));
     }
     CHECK(pool.metrics().threads == 2); // the thread in on_thread_stop exists
@@ -198,6 +199,7 @@ TEST_CASE("A pool that stops while a surplus thread runs on_thread_stop waits fo
             thread_pool pool(options);
             std::latch both(2);
             for (int i = 0; i != 2; ++i) pool.post([&] { block([&] { both.arrive_and_wait(); }); });
+            pool.wait_idle(); // no task uses the latch any more
             CHECK(eventually([&] { return is_leaving.load(); }));
             pool.stop();
             stopped.count_down();
