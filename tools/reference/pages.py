@@ -38,7 +38,8 @@ EXAMPLES = "tools/site/class_examples"
 # Classes of which no example can be compiled here: they need senders.
 WITHOUT_EXAMPLE = ("coroutine_sender", "executor_domain", "executor_scheduler", "get_deadline_t")
 ADAPTERS = ("adapter/asio/boost.hpp", "adapter/asio/standalone.hpp", "adapter/std_execution/as_sender.hpp",
-            "adapter/std_execution/await_sender.hpp", "adapter/std_execution/scheduler.hpp",
+            "adapter/std_execution/await_sender.hpp", "adapter/std_execution/domain.hpp",
+            "adapter/std_execution/scheduler.hpp",
             "adapter/std_execution/sync_wait_sender.hpp", "check/checkable.hpp", "check/model.hpp")  # programs include these themselves
 INTRODUCED = {"adapter": "Adapters to other libraries. Programs include these headers separately.",
               "check": "For lock-free code of programs: the model checker."}

@@ -7,13 +7,17 @@
 
 #include "places.hpp"
 
+#include "../child_process.hpp"
+
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <csignal>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <type_traits>
@@ -200,6 +204,32 @@ TEST_CASE("join() runs the operations that stop() has left, in order and inside 
     CHECK(later.was_inside);
     const ekiden::thread_pool_metrics all = pool.metrics();
     CHECK(all.tasks_pending == 0);
+}
+
+TEST_CASE("an operation that no thread can complete ends the program with a message"
+          * doctest::skip(!can_child_start_threads())) {
+    outcome one;
+    const auto start_on = [&](auto& context) {
+        const auto e = context.get_executor();
+        using executor_type = std::decay_t<decltype(e)>;
+        // Never destroyed, because the loop still contains it.
+        auto* const operation = new auto(
+            ekiden::as_scheduler(context).schedule().connect(plain_receiver<executor_type>{e, &one}));
+        operation->start();
+    };
+    const child_result joined = run_in_child([&] {
+        ekiden::thread_pool pool(1);
+        pool.join();
+        start_on(pool);
+    });
+    CHECK(joined.signal == SIGABRT);
+    CHECK(joined.error_output.find("was started after join()") != std::string::npos);
+    const child_result destroyed = run_in_child([&] {
+        ekiden::loop_context loop;
+        start_on(loop);
+    });
+    CHECK(destroyed.signal == SIGABRT);
+    CHECK(destroyed.error_output.find("a loop_context is destroyed") != std::string::npos);
 }
 
 TEST_CASE("an operation of a stopped loop completes after restart()") {

@@ -178,11 +178,13 @@ public:
     template <class G>
     coroutine_sender(const E& where, G&& f) : executor_(where), f_(std::forward<G>(f)) {}
 
+    /// Returns the completions: the result, an exception, or a stop.
     template <class, class...>
     [[nodiscard]] static consteval auto get_completion_signatures() noexcept ->
         typename std::conditional_t<std::is_void_v<result>, nothing, value>::type {
         return {};
     }
+    /// Returns an operation, whose start spawns the coroutine.
     template <class Receiver>
     [[nodiscard]] auto connect(Receiver receiver) && {
         return detail::coroutine_operation<E, F, Receiver>(executor_, std::move(f_), std::move(receiver));

@@ -36,7 +36,7 @@ struct get_deadline_t {
     }
     [[nodiscard]] static constexpr bool query(senders::forwarding_query_t) noexcept { return true; }
 };
-inline constexpr get_deadline_t get_deadline{};
+inline constexpr get_deadline_t get_deadline{}; ///< the query of the deadline
 
 namespace detail {
 

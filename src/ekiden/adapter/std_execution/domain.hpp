@@ -117,6 +117,7 @@ struct executor_domain {
         });
     }
 
+    /// Calls ekiden::sync_wait().
     template <senders::sender Sender>
     auto apply_sender(senders_sync_wait::sync_wait_t, Sender&& sender) const {
         return ekiden::sync_wait(std::forward<Sender>(sender));
