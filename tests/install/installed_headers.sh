@@ -1,5 +1,5 @@
 #!/bin/sh
-# Only the listed public headers are installed, and the checker's headers in a separate folder.
+# Only the listed public headers and sources are installed, and the checker's headers in a separate folder.
 # Usage: installed_headers.sh PREFIX HEADER...
 set -eu
 cd "$1/include"
