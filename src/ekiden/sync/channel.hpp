@@ -132,16 +132,16 @@ public:
     /// If `capacity` is `unbounded`, the channel has no bound. Throws std::bad_alloc.
     explicit channel(std::size_t capacity = unbounded) : base(capacity) {
         if (capacity == unbounded)
-            std::construct_at(std::addressof(segments_));
+            std::construct_at(std::addressof(queue_.segments));
         else if (capacity != 0)
-            std::construct_at(std::addressof(ring_), capacity);
+            std::construct_at(std::addressof(queue_.ring), capacity);
     }
     /// Destroys the items that are still in the channel.
     ~channel() {
         if (capacity_ == unbounded)
-            std::destroy_at(std::addressof(segments_));
+            std::destroy_at(std::addressof(queue_.segments));
         else if (capacity_ != 0)
-            std::destroy_at(std::addressof(ring_));
+            std::destroy_at(std::addressof(queue_.ring));
     }
 
     /// Adds `item`. Waits while the channel is full. Gives up when `limit` is reached. Returns `done` if the
@@ -272,16 +272,16 @@ public:
     /// waiting pop returns `closed` when no item is left. Has no effect if the channel is closed already.
     void close() noexcept {
         if (capacity_ == unbounded)
-            segments_.close();
+            queue_.segments.close();
         else if (capacity_ != 0)
-            ring_.close();
+            queue_.ring.close();
         lock_.apply(state_lock::any_state, [](state_value) noexcept { return state_value{closed, 0}; });
     }
     /// Returns whether close() has been called. After a call has returned true, all later calls in the same
     /// thread return true.
     [[nodiscard]] bool is_closed() const noexcept {
-        return capacity_ == unbounded ? segments_.is_closed()
-               : capacity_ != 0       ? ring_.is_closed()
+        return capacity_ == unbounded ? queue_.segments.is_closed()
+               : capacity_ != 0       ? queue_.ring.is_closed()
                                       : lock_.is_in(1U << closed);
     }
 
@@ -290,7 +290,7 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     /// Returns the number of items that the channel holds at some moment during the call.
     [[nodiscard]] std::size_t size() const noexcept {
-        return capacity_ == unbounded ? segments_.size() : capacity_ != 0 ? ring_.size() : 0;
+        return capacity_ == unbounded ? queue_.segments.size() : capacity_ != 0 ? queue_.ring.size() : 0;
     }
 
     /// The common base class of push_step and pop_step. A step runs once. A step runs in the thread that has
@@ -346,8 +346,8 @@ public:
         taken_from run() noexcept {
             channel& c = this->to;
             try {
-                if (c.capacity_ == unbounded) return c.segments_.push(item);
-                return c.capacity_ != 0 ? c.ring_.push(item) : taken_from::none;
+                if (c.capacity_ == unbounded) return c.queue_.segments.push(item);
+                return c.capacity_ != 0 ? c.queue_.ring.push(item) : taken_from::none;
             } catch (...) {
                 this->error = std::current_exception();
                 return taken_from::done;
@@ -394,8 +394,8 @@ public:
         taken_from run() noexcept {
             channel& c = this->to;
             try {
-                if (c.capacity_ == unbounded) return c.segments_.pop(item);
-                return c.capacity_ != 0 ? c.ring_.pop(item) : taken_from::none;
+                if (c.capacity_ == unbounded) return c.queue_.segments.pop(item);
+                return c.capacity_ != 0 ? c.queue_.ring.pop(item) : taken_from::none;
             } catch (...) {
                 this->error = std::current_exception();
                 return taken_from::done;
@@ -429,10 +429,13 @@ private:
     }
 
     pop_step* taker_ = nullptr; // the pop that gets the next item; used inside the lock of a rendezvous
-    union {
-        slot_ring<T> ring_;         ///< For the library: the items of a bounded channel.
-        segment_queue<T> segments_; ///< For the library: the items of an unbounded channel.
+    union queue {               // empty in a rendezvous
+        queue() noexcept {}
+        ~queue() {}
+        slot_ring<T> ring;         // of a bounded channel
+        segment_queue<T> segments; // of an unbounded channel
     };
+    queue queue_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

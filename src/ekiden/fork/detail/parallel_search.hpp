@@ -66,7 +66,7 @@ private:
     Matches& matches_;
 };
 
-/// Says what a search looks for.
+/// Tells which position a search returns.
 enum class search_for : unsigned char {
     first_match, ///< the match with the lowest position
     any_match,   ///< any match; the search ends at the first match that a thread finds
