@@ -24,8 +24,9 @@ struct bounded_states : detail::closable_states {
 
 /// A bounded first-in-first-out queue. Waiting producers and consumers are served in the order of arrival.
 ///
-/// A channel has the same operations, and is faster, because it usually takes no lock. Use a channel, unless
-/// the program needs one of these properties of a bounded_buffer:
+/// A channel has the same operations, and usually takes no lock. Use a channel, unless most operations wait,
+/// or the program needs one of the other properties of a bounded_buffer:
+///   The buffer is faster if its capacity is 1, or if many threads often wait for room.
 ///   Operations that come later do not overtake waiting operations.
 ///   A pop has no effect if the move constructor of T throws.
 ///   An item needs no memory except its own.
