@@ -25,7 +25,7 @@ public:
                              }),
                              ekiden::parallel_stage([&](std::uint64_t item) { return todo.change(item); }),
                              last<IsOrdered>([&](std::uint64_t item) { sink.add(todo, item); }));
-        // The caller is a worker, like the caller of oneTBB is one of its threads.
+        // In oneTBB, the caller counts as one of the threads. So the caller is a worker here.
         (void)pool_.submit([&] { return line.run(pool_, {.in_flight = todo.in_flight}); }).get();
     }
 

@@ -20,7 +20,7 @@ public:
     }
 
     void run_many(std::size_t runs) {
-        // The caller is a worker, like the caller of oneTBB is one of its threads.
+        // In oneTBB, the caller counts as one of the threads. So the caller is a worker here.
         pool_
             .submit([&] {
                 for (std::size_t r = 0; r != runs; ++r) (void)graph_.run();

@@ -212,7 +212,7 @@ TEST_CASE("an operation that no thread can complete ends the program with a mess
     const auto start_on = [&](auto& context) {
         const auto e = context.get_executor();
         using executor_type = std::decay_t<decltype(e)>;
-        // Never destroyed, because the loop still contains it.
+        // The operation is never destroyed, because the loop still contains it.
         auto* const operation = new auto(
             ekiden::as_scheduler(context).schedule().connect(plain_receiver<executor_type>{e, &one}));
         operation->start();

@@ -1,4 +1,5 @@
 #include "../child_process.hpp"
+#include "../eventually.hpp"
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
@@ -17,18 +18,8 @@
 namespace {
 
 using namespace ekiden;
+using ekiden_test::eventually;
 using namespace std::chrono_literals;
-
-/// Waits until `holds()`, or a minute has passed; says which.
-template <class Condition>
-bool eventually(Condition&& holds) {
-    const auto end = std::chrono::steady_clock::now() + 1min;
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() > end) return false;
-        std::this_thread::sleep_for(1ms);
-    }
-    return true;
-}
 
 thread_pool_options elastic(unsigned threads, unsigned most) {
     return {.threads = threads, .max_threads = most, .keep_alive = 50ms, .watch_interval = 0ms};

@@ -1,6 +1,7 @@
 // A pool that was made with the default number of threads follows the number of usable processors.
 #include "../child_process.hpp"
 #include "../effort.hpp"
+#include "../eventually.hpp"
 #include <ekiden/pool/add_metrics.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/detail/scheduler.hpp>
@@ -25,18 +26,8 @@ namespace follows {
 namespace {
 
 using namespace ekiden;
+using ekiden_test::eventually;
 using namespace std::chrono_literals;
-
-/// Waits until `holds()`, or a minute has passed. Returns which.
-template <class Condition>
-bool eventually(Condition&& holds) {
-    const auto end = std::chrono::steady_clock::now() + 1min;
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() > end) return false;
-        std::this_thread::sleep_for(1ms);
-    }
-    return true;
-}
 
 /// Adapts the pool as if the process had so many processors.
 void follow(thread_pool& pool, unsigned processors) { engine_of(pool).threads().follow(processors); }

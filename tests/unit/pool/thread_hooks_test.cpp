@@ -1,6 +1,7 @@
 // on_thread_start and on_thread_stop: each thread calls both once, around its tasks, however it ends.
 #include "../child_process.hpp"
 #include "../effort.hpp"
+#include "../eventually.hpp"
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
@@ -24,18 +25,8 @@ namespace pool_hooks {
 namespace {
 
 using namespace ekiden;
+using ekiden_test::eventually;
 using namespace std::chrono_literals;
-
-/// Waits until `holds()`, or a minute has passed. Returns which.
-template <class Condition>
-bool eventually(Condition&& holds) {
-    const auto end = std::chrono::steady_clock::now() + 1min;
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() > end) return false;
-        std::this_thread::sleep_for(1ms);
-    }
-    return true;
-}
 
 /// The index that on_thread_start has got in this thread, until on_thread_stop.
 thread_local std::optional<unsigned> started_as;
