@@ -45,7 +45,9 @@ TEST_CASE("What a worker has left whose tasks are long is taken by one whose tas
             if (!is_taken) pool.post(each_short);
         };
         std::function<void()> each_long = [&] {
-            const int end = short_ones + 60;
+            // A theft comes after at most 64 * 64 searches of the other worker, so after at most 16 long
+            // tasks. This worker's own fair turn comes after 256 long tasks.
+            const int end = short_ones + 256;
             while (short_ones < end && !is_taken) std::this_thread::yield();
             if (is_taken) return;
             if (++long_ones == 20) pool.post([&] { is_taken = true; }); // when both have long been seen
