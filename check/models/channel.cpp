@@ -24,7 +24,10 @@ struct parcel {
 /// Waits in the lock without polling first, so that a model reaches the protocol of the waiters soon.
 template <class Step>
 void finish(channel<int>& ch, state_lock::mask states, Step& step) {
-    if (!step.try_now()) detail::lock_access::core(ch).run_refusable(states, step);
+    if (step.try_now()) return;
+    if constexpr (requires { step.pass_on(); }) step.passes_on = true;
+    detail::lock_access::core(ch).run_refusable(states, step);
+    if constexpr (requires { step.pass_on(); }) step.pass_on();
 }
 bool push(channel<int>& ch, int item) {
     channel<int>::push_step step(ch, item);
@@ -52,6 +55,18 @@ void wait_for_room() {
     check::that(pop(ch) == 1, "the items arrive in order");
     check::that(pop(ch) == 2, "the items arrive in order");
     producer.join();
+}
+
+void pushes_in_turn() {
+    channel<int> ch(1);
+    (void)push(ch, 1);
+    int sum = 0;
+    sys::thread first([&] { (void)push(ch, 2); });
+    sys::thread second([&] { (void)push(ch, 3); });
+    for (int i = 0; i != 3; ++i) sum += pop(ch).value_or(0);
+    first.join();
+    second.join();
+    check::that(sum == 6, "each waiting push gets room");
 }
 
 void two_wait() {
@@ -108,6 +123,23 @@ EKIDEN_MODEL(channel_push_waits, .old_values = 2,
 EKIDEN_MODEL(channel_two_pops_wait, .old_values = 1, .about = "two waiting pops, two pushes",
              .preemptions = 2, .spurious = 0, .weak_failures = 0) {
     two_wait();
+}
+EKIDEN_MODEL(channel_two_pushes_wait, .old_values = 1,
+             .about = "two pushes wait for room, and the first one serves the second", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    pushes_in_turn();
+}
+EKIDEN_MODEL(channel_keeps_its_turn, .about = "a push that was served does not serve the next one",
+             .preemptions = 2, .mutant = "channel_keeps_its_turn") {
+    channel<int> ch(2);
+    (void)push(ch, 1);
+    (void)push(ch, 2);
+    sys::thread first([&] { (void)push(ch, 3); });
+    sys::thread second([&] { (void)push(ch, 4); });
+    (void)pop(ch);
+    (void)pop(ch);
+    first.join();
+    second.join();
 }
 EKIDEN_MODEL(channel_overlooks_waiters, .about = "a push does not check for waiters", .preemptions = 2,
              .mutant = "channel_overlooks_waiters") {

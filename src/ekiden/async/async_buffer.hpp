@@ -23,13 +23,21 @@ namespace detail {
     return r == wait_result::timed_out ? queue_status::timed_out : queue_status::stopped;
 }
 
-/// Runs a push_step or a pop_step without waiting, if possible. May fail spuriously for a bounded buffer.
+/// Runs a push_step or a pop_step without waiting, if possible. May fail spuriously for a bounded buffer. At
+/// a channel, may pause once before it fails, because a pause costs less than a wait if another thread makes
+/// room or adds items meanwhile.
 template <class Step>
 [[nodiscard]] bool step_now(state_lock& lock, state_lock::mask states, Step& step) noexcept {
-    if constexpr (requires { step.try_now(); })
-        return step.try_now();
-    else
+    if constexpr (requires { step.try_now(); }) {
+        if (step.try_now()) [[likely]]
+            return true;
+        if (!step.should_pause() || !pause_before_attempt(1)) return false;
+        const bool is_done = step.try_now();
+        step.record_pause(is_done);
+        return is_done;
+    } else {
         return run_soon(lock, states, step);
+    }
 }
 
 template <class Buffer>

@@ -78,9 +78,21 @@ protected:
     }
     /// Clears a bit of marks_, and runs the operations of the waiters. The caller is outside the lock.
     void serve(std::uint32_t bit) noexcept;
+    /// Runs the operations that wait for the state `waiting` to change. The caller is outside the lock.
+    void serve_waiters(std::uint32_t waiting) noexcept;
+
+    /// Returns whether a coroutine should pause before it waits. A pause is as long as several operations,
+    /// so a small queue would become full or empty meanwhile.
+    [[nodiscard]] bool should_pause() noexcept;
+    /// Records whether a pause has avoided a wait. After each pause in vain, twice as many waits begin
+    /// without a pause.
+    void record_pause(bool has_helped) noexcept;
 
     alignas(sys::isolation) const std::size_t capacity_; // is read together with marks_
     sys::atomic<std::uint32_t> marks_{0};
+    // The number of waits that begin without a pause, and in the upper half, the number after the last pause.
+    // Relaxed is enough, because a lost update only changes the number of pauses.
+    sys::atomic<std::uint32_t> unpaused_{0};
     alignas(sys::isolation) mutable state_lock lock_;
 };
 
@@ -307,6 +319,9 @@ public:
                 std::rethrow_exception(std::move(error));
             return ended ? queue_status::closed : queue_status::done;
         }
+        /// Like should_pause() and record_pause() of the channel.
+        [[nodiscard]] bool should_pause() noexcept { return to.should_pause(); }
+        void record_pause(bool has_helped) noexcept { to.record_pause(has_helped); }
 
     protected:
         bool is_over(taken_from result) noexcept {
@@ -316,6 +331,7 @@ public:
     };
     struct push_step : step_base {
         T& item;
+        bool passes_on = false; ///< the step belongs to a thread, which calls pass_on() after its wait
 
         push_step(channel& c, T& i) noexcept : step_base(c), item(i) {}
 
@@ -336,13 +352,24 @@ public:
                 hand_over(*c.taker_);
                 return {open, 0};
             }
-            if (this->is_over(run())) return after(now);
+            if (this->is_over(run())) return after_push(now);
             c.mark(push_waits);
-            if (!EKIDEN_MUTANT(channel_checks_once) && this->is_over(run())) return after(now);
+            if (!EKIDEN_MUTANT(channel_checks_once) && this->is_over(run())) return after_push(now);
             return {pushes_wait | state_value::refused, 0};
+        }
+        /// Serves the other waiting pushes, if this is the turn of the step. Called outside the lock.
+        void pass_on() noexcept {
+            if (has_turn_ && !EKIDEN_MUTANT(channel_keeps_its_turn)) this->to.serve_waiters(pushes_wait);
         }
 
     private:
+        // If the step belongs to a thread, the other pushes wait until this thread runs. Until then, pops
+        // make room for more items, so fewer threads are woken.
+        state_value after_push(state_value now) noexcept {
+            if (!passes_on || now.state == closed) return after(now);
+            has_turn_ = true;
+            return {pushes_wait, 0};
+        }
         taken_from run() noexcept {
             channel& c = this->to;
             try {
@@ -360,6 +387,8 @@ public:
                 this->error = taker.error = std::current_exception();
             }
         }
+
+        bool has_turn_ = false;
     };
     struct pop_step : step_base {
         std::optional<T>& item;
@@ -418,7 +447,11 @@ private:
         for (int i = 0; i != polls && capacity_ != 0 && sys::yield_briefly(); ++i) {
             if (step.try_now()) return step.outcome();
         }
-        if (lock_.run_refusable(states, step, limit)) return step.outcome();
+        if constexpr (std::is_same_v<Step, push_step>) step.passes_on = true;
+        if (lock_.run_refusable(states, step, limit)) {
+            if constexpr (std::is_same_v<Step, push_step>) step.pass_on();
+            return step.outcome();
+        }
         return limit.stop().stop_requested() ? queue_status::stopped : queue_status::timed_out;
     }
     template <class Step>

@@ -243,6 +243,39 @@ TEST_CASE("the operations that wait at a channel are served in the order of arri
     }
 }
 
+TEST_CASE("waiting pushes of a channel get room without another pop") {
+    // Only the first pop finds a mark. Each push that was served serves the next push.
+    for (const std::size_t capacity : {2U, 5U}) {
+        CAPTURE(capacity);
+        channel<int> ch(capacity);
+        for (int i = 0; i != static_cast<int>(capacity); ++i) CHECK(ch.push(i) == queue_status::done);
+        std::vector<std::thread> waiting;
+        for (int i = 0; i != static_cast<int>(capacity); ++i)
+            waiting.push_back(
+                ekiden_test::start_asleep([&ch] { CHECK(ch.push_for(7, 1h) == queue_status::done); }));
+        for (int i = 0; i != static_cast<int>(capacity); ++i) CHECK(ch.try_pop() == i);
+        for (std::thread& one : waiting) one.join();
+        CHECK(ch.size() == capacity);
+    }
+}
+
+TEST_CASE("a push whose move throws while it waits serves the next waiting push") {
+    int never = 1000;
+    int first_move = 1;
+    channel<fragile> ch(1);
+    CHECK(ch.push(fragile(never, 0)) == queue_status::done);
+    std::thread first = ekiden_test::start_asleep([&] {
+        fragile item(first_move, 1);
+        CHECK_THROWS_AS((void)ch.push(std::move(item)), std::runtime_error);
+    });
+    std::thread second =
+        ekiden_test::start_asleep([&] { CHECK(ch.push(fragile(never, 2)) == queue_status::done); });
+    CHECK(ch.try_pop()->value == 0);
+    first.join();
+    CHECK(ch.pop()->value == 2);
+    second.join();
+}
+
 TEST_CASE("a channel destroys the items that no pop has taken") {
     for (const std::size_t capacity : {std::size_t{5}, std::size_t{300}, unbounded}) {
         CAPTURE(capacity);

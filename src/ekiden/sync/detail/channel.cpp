@@ -1,5 +1,7 @@
 #include <ekiden/sync/channel.hpp>
 
+#include <algorithm>
+
 namespace ekiden::inline EKIDEN_ABI::detail {
 namespace {
 
@@ -23,10 +25,30 @@ void channel_base::serve(std::uint32_t bit) noexcept {
     // [CQ3] [CQ4] Sequentially consistent. If another thread has cleared the bit, that thread serves the
     // waiters.
     if ((marks_.fetch_and(~bit, sys::seq_cst) & bit) == 0) return;
-    const std::uint32_t waiting = bit == pop_waits ? pops_wait : pushes_wait;
+    serve_waiters(bit == pop_waits ? pops_wait : pushes_wait);
+}
+
+void channel_base::serve_waiters(std::uint32_t waiting) noexcept {
     lock_.run(state_lock::any_state, [waiting](state_value now) noexcept {
         return now.state == waiting ? state_value{open, 0} : now;
     });
+}
+
+bool channel_base::should_pause() noexcept {
+    constexpr std::size_t least_capacity = 32;
+    if (capacity_ < least_capacity) return false;
+    const std::uint32_t now = unpaused_.load(sys::relaxed);
+    if ((now & 0xffff) == 0) return true;
+    unpaused_.store(now - 1, sys::relaxed);
+    return false;
+}
+
+void channel_base::record_pause(bool has_helped) noexcept {
+    constexpr std::uint32_t most = 7;
+    const std::uint32_t now = unpaused_.load(sys::relaxed);
+    const std::uint32_t next = has_helped ? 0 : std::min(2 * (now >> 16) + 1, most);
+    const std::uint32_t word = next << 16 | next;
+    if (word != now) unpaused_.store(word, sys::relaxed);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail
