@@ -60,6 +60,16 @@ bool slow_task_report_example() {
     return pool.metrics().slow_tasks == 0;
 }
 
+bool slow_task_history_example() {
+    ekiden::slow_task_history history;
+    const auto keep = [&history](const ekiden::slow_task_report& report) { history.add(report); };
+    ekiden::thread_pool pool({.slow_task_time = 500ms, .on_slow_task = keep});
+    ekiden::prometheus_page page;
+    add_metrics(page, pool.metrics(), "work");
+    add_metrics(page, history, "work"); // the newest slow tasks
+    return history.newest().empty();
+}
+
 bool histogram_snapshot_example() {
     ekiden::thread_pool pool;
     pool.submit([] {}).get();
@@ -357,6 +367,7 @@ int main() {
                              task_sink_example(),
                              histogram_snapshot_example(),
                              slow_task_report_example(),
+                             slow_task_history_example(),
                              context_id_example(),
                              execution_context_example(),
                              pipeline_example(),

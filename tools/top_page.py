@@ -1,7 +1,40 @@
-"""What the screens of ./dev top have in common: the difference of two pages of metrics, and texts of values."""
+"""What the screens of ./dev top have in common: the difference of two pages of metrics, and texts of values.
+
+The live page in a browser (src/ekiden/observe/detail/live_page.cpp) names the figures. This module reads its names.
+"""
 
 import collections
+import functools
+import json
 import math
+import pathlib
+import re
+
+LIVE_PAGE = pathlib.Path(__file__).parent.parent / "src/ekiden/observe/detail/live_page.cpp"
+
+
+def live_page():
+    """Returns the text that ekiden::live_page() returns."""
+    return "".join(re.findall(r'R"html\((.*?)\)html"', LIVE_PAGE.read_text(encoding="utf-8"), re.S))
+
+
+@functools.cache
+def figures():
+    """Returns the charts and the lists of the live page."""
+    return json.loads(re.search(r'id="figures">(.*?)</script>', live_page(), re.S)[1])
+
+
+def series_of(chart, name):
+    series = next(c for c in figures()["charts"] if c["title"] == chart)["series"]
+    return next(s for s in series if s["name"] == name)
+
+
+def list_of(title):
+    return next(one for one in figures()["lists"] if one["title"] == title)
+
+
+def fits(name, pattern):
+    return name.endswith(pattern[1:]) if pattern[0] == "*" else name == pattern
 
 
 class Change:
@@ -21,6 +54,20 @@ class Change:
     def rate(self, name, **labels):
         wanted = set(labels.items())
         return sum(self.growth(k) for k in self.now if k[0] == name and wanted <= set(k[1])) / self.seconds
+
+    def figure(self, series):
+        """Returns the number of a series of the live page, or None if there is none now."""
+        if "quantile" in series:
+            total, quantile = self.delays(series["of"])
+            return quantile(series["quantile"]) if total else None
+        keys = [k for k in self.now if fits(k[0], series.get("rate") or series["value"])]
+        if not keys:
+            return None
+        return sum(map(self.growth, keys)) / self.seconds if "rate" in series else sum(self.now[k] for k in keys)
+
+    def shown(self, chart, name):
+        """Returns the text of a number on the live page."""
+        return number(self.figure(series_of(chart, name)) or 0)
 
     def by_label(self, name, label):
         return {dict(labels)[label]: v for (n, labels), v in self.now.items() if n == name}

@@ -2,30 +2,30 @@
 
 import time
 
-from top_page import delay_text, key_text, number, time_text
+from top_page import delay_text, fits, key_text, list_of, number, series_of, time_text
 
 REQUIRED = "ordered_server_keys"  # a metric that every page of such a server has
-DELAY = "ekiden_pool_queue_delay_seconds"
+DELAY = series_of("queue delay", "P50")["of"]
 NO_DELAY = "no task has waited"
 
 
 def slowest_lanes(change):
     """Returns (seconds, key, whether it has grown) of some lanes, slowest first."""
-    name = "ordered_server_lane_longest_wait_seconds"
-    before = {dict(labels)["key"]: v for (n, labels), v in change.before.items() if n == name}
-    found = [(v, dict(labels)["key"]) for (n, labels), v in change.now.items() if n == name]
+    metric = list_of("hot lanes")["metric"]
+    before = {dict(labels)["key"]: v for (n, labels), v in change.before.items() if fits(n, metric)}
+    found = [(v, dict(labels)["key"]) for (n, labels), v in change.now.items() if fits(n, metric)]
     return [(v, key, v > before.get(key, 0)) for v, key in sorted(found, key=lambda one: -one[0])]
 
 
 def threads_text(change):
-    return (f"{number(change.value('ekiden_pool_threads_at_work'))} of {number(change.value('ekiden_pool_threads'))} running, "
-            f"{number(change.value('ekiden_pool_threads_blocked'))} blocked")
+    return (f"{change.shown('threads', 'running')} of {change.shown('threads', 'all')} running, "
+            f"{change.shown('threads', 'blocked')} blocked")
 
 
 def line(change):
     slowest = slowest_lanes(change)[:1]
-    return (f"{number(change.rate('ordered_server_requests_total'))} requests/s | delay: {delay_text(change, DELAY) or NO_DELAY} | "
-            f"{threads_text(change)}, {number(change.value('ekiden_pool_tasks_pending'))} tasks | slowest lane: "
+    return (f"{change.shown('work per second', 'requests')} requests/s | delay: {delay_text(change, DELAY) or NO_DELAY} | "
+            f"{threads_text(change)}, {change.shown('tasks', 'queued or running')} tasks | slowest lane: "
             + (f"{key_text(slowest[0][1])} {time_text(slowest[0][0])}" if slowest else "none"))
 
 
@@ -46,10 +46,12 @@ def screen(change, source):
            f"out {number(rate('ordered_server_sent_bytes_total'))} B/s")
     yield ""
     yield f"threads       {threads_text(change)}"
-    yield (f"tasks         {number(change.value('ekiden_pool_tasks_pending'))} queued or running, "
-           f"{number(rate('ekiden_pool_tasks_run_total'))}/s run, {number(rate('ekiden_pool_tasks_stolen_total'))}/s stolen")
+    yield (f"tasks         {change.shown('tasks', 'queued or running')} queued or running, "
+           f"{change.shown('work per second', 'tasks run')}/s run, {change.shown('work per second', 'tasks stolen')}/s stolen")
+    yield (f"reports       {change.shown('reports since the start', 'stalls')} stalls, "
+           f"{change.shown('reports since the start', 'slow tasks')} slow tasks since the start")
     yield f"queue delay   {delay_text(change, DELAY) or NO_DELAY}" + (f"   (of {number(total)} tasks)" if total else "")
     yield ""
-    yield f"lanes         {number(change.value('ordered_server_lanes_active'))} active; the longest waits since the start:"
+    yield f"lanes         {change.shown('tasks', 'active lanes')} active; the longest waits since the start:"
     for seconds, key, has_grown in slowest_lanes(change):
         yield f"  {time_text(seconds):>9} {'+' if has_grown else ' '} {key_text(key)}"

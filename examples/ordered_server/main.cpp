@@ -24,6 +24,7 @@ void read(const std::string& word, Number& into) {
 
 ordered::options read_options(const std::vector<std::string>& words, std::string& record) {
     ordered::options chosen;
+    auto slow_task = chosen.slow_task.count();
     for (std::size_t i = 0; i < words.size(); i += 2) {
         const auto is = [&](const char* name, auto& value) {
             if (words[i] != name || i + 1 == words.size() || words[i + 1].empty()) return false;
@@ -32,10 +33,12 @@ ordered::options read_options(const std::vector<std::string>& words, std::string
         };
         if (!is("--address", chosen.address) && !is("--port", chosen.port)
             && !is("--metrics-port", chosen.metrics_port) && !is("--threads", chosen.threads)
-            && !is("--work-on-the-spot", chosen.limit.work_on_the_spot) && !is("--record", record))
+            && !is("--slow-task", slow_task) && !is("--work-on-the-spot", chosen.limit.work_on_the_spot)
+            && !is("--record", record))
             throw std::invalid_argument("options: --address A, --port N, --metrics-port N, --threads N, "
-                                        "--work-on-the-spot N, --record FILE");
+                                        "--slow-task MS, --work-on-the-spot N, --record FILE");
     }
+    chosen.slow_task = std::chrono::milliseconds(slow_task);
     return chosen;
 }
 

@@ -39,9 +39,10 @@ struct deadlines {
 
 struct options {
     std::string address = "127.0.0.1";
-    std::uint16_t port = 6380;         ///< 0: any free port
-    std::uint16_t metrics_port = 9121; ///< 0: any free port
-    unsigned threads = 0;              ///< number of workers; 0: one for each usable processor
+    std::uint16_t port = 6380;                ///< 0: any free port
+    std::uint16_t metrics_port = 9121;        ///< 0: any free port
+    unsigned threads = 0;                     ///< number of workers; 0: one for each usable processor
+    std::chrono::milliseconds slow_task{100}; ///< a task that runs for longer is reported
     limits limit;
     deadlines deadline;
     ekiden::request_log* log = nullptr; ///< records the requests that are handed over

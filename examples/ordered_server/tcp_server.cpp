@@ -6,6 +6,7 @@
 #include <ekiden/execution.hpp>
 #include <ekiden/pool.hpp>
 
+#include <algorithm>
 #include <asio/read_until.hpp>
 #include <asio/write.hpp>
 #include <csignal>
@@ -47,6 +48,9 @@ private:
     tcp::socket socket_;
 };
 
+/// The largest number of readers of the metrics at the same time.
+constexpr unsigned most_readers = 64;
+
 tcp::acceptor listen(ekiden::loop_context& on, const std::string& address, std::uint16_t port) {
     return {ekiden::asio_executor(on), {asio::ip::make_address(address), port}};
 }
@@ -56,7 +60,11 @@ tcp::acceptor listen(ekiden::loop_context& on, const std::string& address, std::
 tcp_server::tcp_server(const options& chosen, const desk_maker& make_desk)
     : clients_(listen(network_, chosen.address, chosen.port)),
       readers_(listen(network_, chosen.address, chosen.metrics_port)), signals_(clients_.get_executor()),
-      pool_({.threads = chosen.threads, .name = "work"}),
+      pool_({.threads = chosen.threads,
+             .name = "work",
+             .watch_interval = std::min<std::chrono::milliseconds>(10ms, chosen.slow_task),
+             .slow_task_time = chosen.slow_task,
+             .on_slow_task = [this](const ekiden::slow_task_report& one) { slow_tasks_.add(one); }}),
       server_(network_.get_executor(), pool_.get_executor(), chosen, make_desk,
               [this] { ended_.request_stop(); }) {}
 
@@ -118,31 +126,43 @@ ekiden::coroutine<> tcp_server::accept() {
     }
 }
 
-// ---- metrics: the answer to any HTTP request, one reader at a time
+// ---- metrics: the answer to any HTTP request except that for the live page
 
 ekiden::coroutine<> tcp_server::serve_metrics() {
     for (;;) {
         tcp::socket reader(readers_.get_executor());
         const auto [error] = co_await readers_.async_accept(reader, ekiden::use_awaitable.as_tuple);
-        if (error) {
+        if (error)
             co_await ekiden::sleep_for(1s); // by then, the system may have free descriptors
-            continue;
-        }
-        try {
-            co_await ekiden::with_timeout(1s, send_metrics(reader));
-        } catch (const std::system_error&) { // the reader was too slow or has disconnected
-        }
+        else if (readers_now_ < most_readers)
+            begin(answer(std::move(reader)));
     }
 }
 
-ekiden::coroutine<> tcp_server::send_metrics(tcp::socket& reader) {
+/// A browser opens connections on which it sends nothing, so such a reader must not delay the others.
+ekiden::coroutine<> tcp_server::answer(tcp::socket reader) {
+    ++readers_now_;
+    try {
+        co_await ekiden::with_timeout(1s, send_page(reader));
+    } catch (const std::system_error&) { // the reader was too slow or has disconnected
+    }
+    --readers_now_;
+}
+
+ekiden::coroutine<> tcp_server::send_page(tcp::socket& reader) {
     std::string bytes;
     co_await asio::async_read_until(reader, asio::dynamic_buffer(bytes, 8 * 1024), "\r\n\r\n",
                                     ekiden::use_awaitable);
-    ekiden::prometheus_page page;
-    server_.add_to(page);
-    add_metrics(page, pool_.metrics(), "work");
-    bytes = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\r\n" + page.text();
+    if (bytes.starts_with("GET / ")) {
+        bytes = "HTTP/1.0 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n";
+        bytes += ekiden::live_page();
+    } else {
+        ekiden::prometheus_page page;
+        server_.add_to(page);
+        add_metrics(page, pool_.metrics(), "work");
+        add_metrics(page, slow_tasks_, "work");
+        bytes = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\r\n" + page.text();
+    }
     co_await asio::async_write(reader, asio::buffer(bytes), ekiden::use_awaitable);
 }
 

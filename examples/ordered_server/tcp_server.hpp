@@ -1,5 +1,5 @@
 /// The server on sockets. Clients connect by TCP, and signals end the server. A second port serves the
-/// metrics.
+/// metrics, and a page that shows them.
 ///
 /// There are two kinds of threads. The thread in run() is the network, and waits for sockets by Asio. The
 /// threads of the pool are the workers.
@@ -45,15 +45,18 @@ private:
     ekiden::coroutine<> accept();
     ekiden::coroutine<> await_signals();
     ekiden::coroutine<> serve_metrics();
-    ekiden::coroutine<> send_metrics(tcp::socket& reader);
+    ekiden::coroutine<> answer(tcp::socket reader);
+    ekiden::coroutine<> send_page(tcp::socket& reader);
 
     ekiden::loop_context network_{1};
     tcp::acceptor clients_;
     tcp::acceptor readers_; // accepts readers of the metrics
     asio::signal_set signals_;
     std::stop_source ended_; // stops all coroutines
+    ekiden::slow_task_history slow_tasks_;
     ekiden::thread_pool pool_;
     server server_;
+    unsigned readers_now_ = 0;
 };
 
 } // namespace ordered

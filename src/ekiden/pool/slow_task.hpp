@@ -4,9 +4,13 @@
 #pragma once
 
 #include <ekiden/sys/config.hpp>
+#include <ekiden/sys/lock.hpp>
 
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <string>
+#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -28,6 +32,26 @@ struct slow_task_report {
 
     /// Returns the report as text. Throws std::bad_alloc.
     [[nodiscard]] std::string text() const;
+};
+
+/// The newest reports about slow tasks. A handler in thread_pool_options::on_slow_task adds the reports, and
+/// add_metrics() exports them to Prometheus. Any thread may call all members except the destructor.
+class slow_task_history {
+public:
+    /// Keeps the newest `most` reports.
+    explicit slow_task_history(std::size_t most = 8) noexcept : most_(most) {}
+
+    /// Adds a report, and drops the oldest report if there are more than `most`. If there is no memory, the
+    /// call has no effect.
+    void add(const slow_task_report& report) noexcept;
+
+    /// Returns the reports, the newest report first. Throws std::bad_alloc.
+    [[nodiscard]] std::vector<slow_task_report> newest() const;
+
+private:
+    const std::size_t most_;
+    mutable sys::slow_lock lock_;
+    std::deque<slow_task_report> all_; // under lock_, the newest first
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -248,6 +248,33 @@ TEST_CASE("Calls that follow while tasks run and the pool ends lose no task") {
     }
 }
 
+TEST_CASE("Tasks and the watch follow while the pool is destroyed, and no task is lost") {
+    for (int round = 0; round != ekiden_test::rounds(20); ++round) {
+        std::atomic<int> ran{0};
+        std::optional<thread_pool> held;
+        thread_pool& pool = held.emplace(thread_pool_options{.keep_alive = 0ms,
+                                                             .watch_interval = 1ms,
+                                                             .follow_interval = 1ms,
+                                                             .least_threads = 1,
+                                                             .upper_threads = 4});
+        for (int i = 0; i != 200; ++i) {
+            pool.post([&pool, &ran, i] {
+                follow(pool, static_cast<unsigned>(i * 7 % 5));
+                CHECK(pool.follow_processors() >= 1);
+                ++ran;
+            });
+        }
+        if (round % 2 == 0) held.reset(); // the destructor joins, while the tasks call the pool
+        if (round % 2 == 1) {
+            pool.stop();
+            held.reset();
+            CHECK(ran <= 200);
+        } else {
+            CHECK(ran == 200);
+        }
+    }
+}
+
 #if !defined(EKIDEN_TSAN) && !defined(EKIDEN_TEST_EMULATOR)
 TEST_CASE("In the child of a fork, a call changes nothing and returns at once") {
     thread_pool pool(up_to(4));

@@ -298,4 +298,29 @@ TEST_CASE("A pool that on_slow_task destroys stops the program, and the option i
     CHECK(child.error_output.find("in its function on_slow_task; ") != std::string::npos);
 }
 
+TEST_CASE("A history keeps the newest reports, and a page shows them with every text escaped") {
+    slow_task_history history(2);
+    CHECK(history.newest().empty());
+    for (unsigned i = 0; i != 3; ++i) {
+        slow_task_report one;
+        one.index = i;
+        one.task = "task \"" + std::to_string(i) + "\"";
+        one.ran_for = 1500ms;
+        one.waits_for = "a\\b";
+        history.add(one);
+    }
+    const auto newest = history.newest();
+    REQUIRE(newest.size() == 2);
+    CHECK(newest[0].index == 2);
+    CHECK(newest[1].index == 1);
+    prometheus_page page;
+    add_metrics(page, history, "p");
+    CHECK(page.text().find(R"(ekiden_pool_slow_task_seconds{pool="p",rank="1",thread="2",)"
+                           R"(task="task \"2\"",waits_for="a\\b"} 1.5)")
+          != std::string::npos);
+    slow_task_history none(0);
+    none.add({});
+    CHECK(none.newest().empty());
+}
+
 } // namespace slow_tasks
