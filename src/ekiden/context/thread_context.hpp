@@ -6,8 +6,10 @@
 
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/next_number.hpp>
+#include <ekiden/sys/stack.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -101,6 +103,24 @@ struct thread_record {
     /// does not spin, because the worker may need the processor of this thread. If idle processors wake up
     /// slowly, the worker starts sooner on the processor that this thread gives up.
     bool has_woken_a_worker = false;
+    /// The part of the stack in which waits run no other work. set_stack_reserve() sets both members. Until
+    /// then, `stack_reserve` is 0.
+    std::uintptr_t stack_low = 0;
+    std::size_t stack_reserve = 0;
+
+    /// Reserves the last `reserve` bytes of the calling thread's stack. With 0, reserves an eighth of the
+    /// stack, but at most 1 MiB. Reserves nothing if the system does not tell where the stack lies.
+    void set_stack_reserve(std::size_t reserve) noexcept {
+        const sys::stack_range stack = sys::this_thread_stack();
+        stack_low = stack.low;
+        if (reserve == 0) reserve = std::min(stack.size / 8, std::size_t{1} << 20U);
+        stack_reserve = std::min(reserve, stack.size);
+    }
+    /// Returns true if the calling function runs in the reserved part of the stack. Returns false on a stack
+    /// of the program, such as the stack of a fiber.
+    [[nodiscard, gnu::always_inline]] bool is_stack_low() const noexcept {
+        return sys::stack_address() - stack_low < stack_reserve;
+    }
 
     [[nodiscard]] static thread_record& here() noexcept { return sys::local<thread_record>(); }
 };

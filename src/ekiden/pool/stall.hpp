@@ -6,6 +6,7 @@
 #include <ekiden/sys/config.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct stalled_thread {
     /// The type of the task whose result the thread awaits, or the text of the thread's blocking_region.
     std::string waits_for;
     std::chrono::nanoseconds waited{}; ///< how long the thread has waited; 0 if unknown
+    /// The number of tasks on the thread's stack that wait for results. 0 if the thread waits for something
+    /// else.
+    std::size_t nested_waits = 0;
 };
 
 /// A report that says why a pool makes no progress.
@@ -27,6 +31,9 @@ struct stall_report {
     enum class reason : std::uint8_t {
         saturated,  ///< tasks are queued, but the pool has `max_threads` threads, and all are blocked
         deadlocked, ///< tasks of the pool wait for each other's results in a cycle
+        /// Tasks are queued. Every thread waits for a result, and has too little stack left to run them: see
+        /// thread_pool_options::stack_reserve.
+        too_deep,
     };
     reason why = reason::saturated; ///< The cause.
     /// The waiting threads. If the reason is `deadlocked`, these are the threads in the cycle, and each waits

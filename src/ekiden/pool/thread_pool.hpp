@@ -54,6 +54,17 @@ struct thread_pool_options {
     /// a blocking_region. The value 0 means that the limit is `threads`. See elastic.md.
     unsigned max_threads = 0;
     std::chrono::milliseconds keep_alive{10'000}; ///< How long a surplus thread stays unused before it ends.
+    /// The number of bytes at the end of each worker's stack in which no further task begins inside a wait. A
+    /// worker that waits for a result usually runs other tasks, and these tasks may wait too. If less than
+    /// `stack_reserve` is left, the worker only sleeps, and other workers run the tasks. An elastic pool
+    /// starts another thread meanwhile. If every worker sleeps in this way while tasks are queued, the pool
+    /// calls `on_stall` with the number of nested waits. stop() ends such a stall.
+    ///
+    /// The value must exceed the stack that a single task needs. The value 0 means an eighth of the stack,
+    /// but at most 1 MiB. If the reserve is as large as the stack, no worker runs tasks inside a wait. A
+    /// thread outside of the pool that takes part in fork-join has the default reserve. In the reserve, this
+    /// thread runs no stolen call while it waits for a call.
+    std::size_t stack_reserve = 0;
     /// The interval at which the pool checks for workers that block outside of a blocking_region. A separate
     /// thread, the watch, makes these checks. The pool has a watch if `max_threads` is above `threads`, or if
     /// `on_stall`, `slow_task_time` or `queue_delay_limit` is set. If the interval is 0, the pool has no
@@ -70,8 +81,9 @@ struct thread_pool_options {
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
     /// The handler for a pool that makes no progress. The handler is called once each time the pool stops
     /// making progress. If the pool is saturated, the watch calls the handler. If tasks wait for each other
-    /// in a cycle, the worker whose wait closes the cycle calls the handler. The handler must not throw, and
-    /// must not wait for the pool. If the handler is empty, the pool prints deadlocks to standard error.
+    /// in a cycle, the worker whose wait closes the cycle calls the handler. If the stacks of all workers are
+    /// too deep, the last of these workers calls the handler. The handler must not throw, and must not wait
+    /// for the pool. If the handler is empty, the pool prints deadlocks and deep stacks to standard error.
     std::function<void(const stall_report&)> on_stall = {};
     /// Each thread of the pool calls this function with its index before its first task. The function can set
     /// up the thread: its name, its priority, its processors, or thread_local objects. Threads call the

@@ -83,6 +83,7 @@ public:
 private:
     static fork_participant& guest_participant(fork_arena& arena) {
         refuse_in_simulation(scheduler::no_simulation);
+        if (thread_record& here = thread_record::here(); here.stack_reserve == 0) here.set_stack_reserve(0);
         return arena.enter();
     }
 

@@ -116,10 +116,12 @@ void fork_participant::wait_for(fork_child& child) noexcept {
         sys::expects(!arena_.is_in_forked_child(),
                      "fork_join: a call that called fork() has returned in the child to one that waits for a "
                      "thread of the parent; such a child ends with exec or _exit");
-        if (fork_child* const taken = find_inside(child))
+        if (thread_record::here().is_stack_low()) [[unlikely]]
+            sleep_for(child, false);
+        else if (fork_child* const taken = find_inside(child))
             run(*taken);
         else if (!spin_for(child))
-            sleep_for(child);
+            sleep_for(child, true);
     }
 }
 
@@ -163,8 +165,9 @@ bool fork_participant::spin_for(const fork_child& child) noexcept {
     });
 }
 
-/// Sleeps until `child` is done, or until the thief of `child` has published a child.
-void fork_participant::sleep_for(fork_child& child) noexcept {
+/// Sleeps until `child` is done, or until the thief of `child` has published a child. If `helps` is false,
+/// the calling thread leaves such children to other threads.
+void fork_participant::sleep_for(fork_child& child, bool helps) noexcept {
     role_scope::announce_all(); // so that other threads can run the deferred tasks of this thread
     std::uint32_t state = fork_child::begun;
     if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::relaxed))
@@ -173,8 +176,9 @@ void fork_participant::sleep_for(fork_child& child) noexcept {
     // the fences in share() and publish_oldest().
     sys::fence(sys::seq_cst); // [AS2], [AS3]
     fork_participant* const thief = child.shared_.thief.load(sys::relaxed);
-    if (thief != nullptr) thief->ask();
-    if (!may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look)) parker_.park();
+    if (thief != nullptr && helps) thief->ask();
+    if (!helps || !may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look))
+        parker_.park();
     state = fork_child::awaited;
     (void)child.shared_.state.compare_exchange_strong(state, fork_child::begun, sys::relaxed, sys::relaxed);
 }

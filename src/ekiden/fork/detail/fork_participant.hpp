@@ -95,7 +95,7 @@ private:
     [[nodiscard]] static bool may_find_inside(const fork_child& child) noexcept;
     [[nodiscard]] static fork_child* find_inside(const fork_child& child) noexcept;
     [[nodiscard]] static bool spin_for(const fork_child& child) noexcept;
-    void sleep_for(fork_child& child) noexcept;
+    void sleep_for(fork_child& child, bool helps) noexcept;
 
     fork_arena& arena_;
     sys::cell<fork_segment*> innermost_{nullptr}; // only the participant's thread uses this

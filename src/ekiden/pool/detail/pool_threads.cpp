@@ -133,6 +133,7 @@ void pool_threads::start_thread(unsigned index) {
 void pool_threads::live(unsigned index) {
     worker& self = *workers_[index];
     thread_record::here().owner = pool_.id();
+    thread_record::here().set_stack_reserve(options_.stack_reserve);
     sys::set_thread_name(options_.name + "-" + std::to_string(index));
     if (!places_.empty()) (void)sys::set_thread_affinity(places_[index % places_.size()]);
     {
@@ -372,6 +373,11 @@ bool pool_threads::is_saturated() const noexcept {
     return threads_ >= limit() && active_.load(sys::relaxed) == 0;
 }
 
+bool pool_threads::are_all_blocked(unsigned count) const noexcept {
+    const std::lock_guard guard(lock_);
+    return active_.load(sys::relaxed) == 0 && blocked_ == count;
+}
+
 sys::thread_probe pool_threads::probe_of(unsigned index) const noexcept {
     const std::lock_guard guard(lock_);
     return members_[index].probe;
@@ -384,6 +390,7 @@ stalled_thread pool_threads::describe(unsigned index) const {
     stalled_thread told;
     told.index = index;
     told.task = w.running_type();
+    told.nested_waits = pool_.circles().depth_of(w);
     if (const auto result = pool_.circles().result_awaited_by(w)) {
         told.waits_for = *result;
     } else if (m.is == member::duty::blocked) {

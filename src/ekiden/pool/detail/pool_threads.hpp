@@ -94,6 +94,8 @@ public:
     /// Returns whether the pool has most() threads, and all of them are blocked.
     [[nodiscard]] bool is_saturated() const noexcept;
 
+    /// Any thread: returns true if `count` threads are blocked, and no other thread is at work.
+    [[nodiscard]] bool are_all_blocked(unsigned count) const noexcept;
     /// Any thread: returns a probe of the thread with the index `index`, or of no thread.
     [[nodiscard]] sys::thread_probe probe_of(unsigned index) const noexcept;
     /// Any thread: returns what the thread with the index `index` does. Throws std::bad_alloc.

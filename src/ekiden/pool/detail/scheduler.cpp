@@ -235,7 +235,7 @@ void scheduler::report_stall(stall_report::reason why, std::span<const unsigned>
     if (options_.on_stall) {
         const hook_scope here("on_stall");
         options_.on_stall(report);
-    } else if (why == stall_report::reason::deadlocked)
+    } else if (why != stall_report::reason::saturated)
         std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
 }
 
@@ -355,6 +355,7 @@ void scheduler::stop() noexcept {
     if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::relaxed);
     sys::futex_wake_all(outstanding_);
     sleep_.signal_all();
+    (void)deep_waits_.request_stop();
     threads_.stop();
 }
 

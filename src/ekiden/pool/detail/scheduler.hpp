@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -113,6 +114,8 @@ public:
     }
     [[nodiscard]] pool_threads& threads() noexcept { return threads_; }
     [[nodiscard]] wait_circles& circles() noexcept { return circles_; }
+    /// Returns a token that stop() stops. A worker that waits without running tasks uses this token.
+    [[nodiscard]] std::stop_token stop_of_deep_waits() const noexcept { return deep_waits_.get_token(); }
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
         return threads_.workers();
     }
@@ -178,6 +181,7 @@ private:
     pool_threads threads_;
     std::array<injection_queue, 3> queues_; // one queue for each priority
     wait_circles circles_;
+    std::stop_source deep_waits_;
     event_count sleep_;
     std::optional<watch> watch_;
     binary_semaphore joining_{1};         // the thread that has the only permit ends the pool

@@ -461,6 +461,10 @@ bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
         const blocked_here sleeping("a result, for a limited time");
         return awaited.block(limit);
     }
+    if (thread_record::here().is_stack_low()) [[unlikely]] {
+        wait_in_reserve(awaited);
+        return true;
+    }
     const shown_wait shown(*this, awaited);
     const hidden_scopes others_are_outside;
     while (task* const next = next_task({&awaited, nullptr})) {
@@ -477,6 +481,39 @@ bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
         expects_no_child(pool_.gate().load(sys::relaxed));
     }
     return true;
+}
+
+/// Waits without running tasks. The pool counts this worker as blocked, so an elastic pool hires another
+/// thread. If no worker of the pool can run tasks, the pool reports a stall. After stop(), this worker
+/// abandons the queued tasks, because all other workers may sleep here too.
+void worker::wait_in_reserve(completion& awaited) noexcept {
+    const blocked_here sleeping("a result, without running other tasks on a deep stack");
+    const shown_wait shown(*this, awaited);
+    show(snapshot::state::asleep);
+    pool_.circles().begin_wait(*this, true);
+    const wait_limit until_stop(pool_.stop_of_deep_waits());
+    const bool is_ready = awaited.block(&until_stop);
+    pool_.circles().end_wait(*this);
+    show(snapshot::state::busy);
+    if (is_ready) return;
+    abandon_queued();
+    show(snapshot::state::asleep);
+    awaited.sleep();
+    show(snapshot::state::busy);
+}
+
+/// Called after the pool has stopped. No task enters a queue of the pool any more.
+void worker::abandon_queued() noexcept {
+    (void)is_stopped(); // [ST1] sees every accepted task in its queue
+    for (;;) {
+        task* found = injected(priority::high);
+        if (found == nullptr) found = deque_.pop();
+        if (found == nullptr) found = from_outside();
+        if (found == nullptr) found = stolen();
+        if (found == nullptr) found = injected(priority::low);
+        if (found == nullptr) return;
+        execute(found, false);
+    }
 }
 
 bool worker::sleep_for(completion& awaited) noexcept {

@@ -41,8 +41,9 @@ public:
 
     /// Waits until `awaited` is ready. If `limit` is null, the worker runs other tasks during the wait,
     /// because there may be no other worker that can run these tasks. These tasks may wait in the same way,
-    /// so the waits can be nested to any depth. If there is a limit, the worker sleeps like a blocked thread,
-    /// because the worker could not abort a task that still runs when the limit is reached.
+    /// so the waits are nested. If only the reserved part of the stack is left, the worker leaves the tasks
+    /// to other workers. If there is a limit, the worker sleeps like a blocked thread, because the worker
+    /// could not abort a task that still runs when the limit is reached.
     bool wait_for(completion& awaited, const wait_limit* limit) noexcept override;
 
     /// Sleeps until `awaited` is ready, without running other tasks. Reports a deadlock if tasks wait for
@@ -85,13 +86,17 @@ public:
     /// Returns a flag that is true if the circle of waits with this worker has been reported. Called like
     /// awaited().
     [[nodiscard]] bool& is_in_told_circle() const noexcept { return waits_->is_in_told_circle; }
+    /// Returns how many waits are nested on this worker's stack. Called like awaited().
+    [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
     /// Any thread: returns the type name of the current task. If no task is running, returns the type name of
     /// the last task.
     [[nodiscard]] std::string_view running_type() const noexcept;
     /// Returns the type of the current or last task. Returns null if the worker has not run a task yet.
     [[nodiscard]] task::function running() const noexcept { return running_type_.load(sys::relaxed); }
 
-    bool is_waiting_for_result = false; ///< The lock of wait_circles protects this member.
+    // The lock of wait_circles protects the next two members.
+    bool is_waiting_for_result = false;
+    bool is_too_deep = false; ///< this worker waits, and too little of its stack is left to run tasks
 
     /// The state of a worker. Other threads can read this state even while the worker makes no progress. The
     /// members are read one after the other, so they need not belong to the same moment.
@@ -190,6 +195,8 @@ private:
     void park(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;
     class shown_wait;
+    void wait_in_reserve(completion& awaited) noexcept;
+    void abandon_queued() noexcept;
     void execute(task* taken, bool is_admitted) noexcept;
     void settle(const task* taken) noexcept;
     [[nodiscard]] bool is_piece(const task* taken) noexcept;
