@@ -410,6 +410,12 @@ public:
         if (state_ != nullptr) state_->drop_lane_handle(at_);
     }
 
+    class executor_type;
+    /// Returns an executor that posts by this handle. Its scheduler is infallible, so a scheduler of the
+    /// sender/receiver model can be made of it (see the page "Together with senders"). Throws
+    /// std::invalid_argument if the lanes have a capacity, because such a lane may refuse an operation.
+    [[nodiscard]] executor_type get_executor() const;
+
     /// Returns the key of the lane.
     [[nodiscard]] const Key& key() const noexcept { return state::key_of(*at_.where); }
 
