@@ -9,6 +9,7 @@
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/queue/task.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -109,12 +110,12 @@ class lanes<Key, Executor, Hash>::lane_type::executor_type : public task_sink<ex
 public:
     /// Returns the handle of the lane.
     [[nodiscard]] const lane_type& lane() const noexcept { return handle_; }
-    [[nodiscard]] Executor get_inner_executor() const noexcept { return handle_.state_->inner; }
-    [[nodiscard]] decltype(auto) context() const noexcept { return handle_.state_->inner.context(); }
-    void on_work_started() const noexcept { handle_.state_->inner.on_work_started(); }
-    void on_work_finished() const noexcept { handle_.state_->inner.on_work_finished(); }
+    [[nodiscard]] Executor get_inner_executor() const noexcept { return handle_.own_state().inner; }
+    [[nodiscard]] decltype(auto) context() const noexcept { return handle_.own_state().inner.context(); }
+    void on_work_started() const noexcept { handle_.own_state().inner.on_work_started(); }
+    void on_work_finished() const noexcept { handle_.own_state().inner.on_work_finished(); }
     [[nodiscard]] bool running_in_this_thread() const noexcept {
-        return handle_.state_->is_inside(handle_.at_, false);
+        return handle_.own_state().is_inside(handle_.at_, false);
     }
 
     friend bool operator==(const executor_type& a, const executor_type& b) noexcept {
@@ -124,7 +125,7 @@ public:
     /// Returns true, because the functions of a lane run one after the other.
     [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
     void report_unhandled(const char* type) const noexcept {
-        ekiden::report_unhandled(handle_.state_->inner, type);
+        ekiden::report_unhandled(handle_.own_state().inner, type);
     }
 
 private:
@@ -137,34 +138,40 @@ private:
     struct operation_task : lane_task {
         operation_task(task::function answer, const executor_type& of) noexcept
             : lane_task(answer, *of.handle_.at_.where, true) {}
+        /// Returns whether keep() has accepted the operation. The member `when` is not needed then, and
+        /// lanes_state sets it to 0 or an odd number.
+        [[nodiscard]] bool is_kept() const noexcept { return this->when == kept_mark; }
+        void set_kept() noexcept { this->when = kept_mark; }
+        static constexpr std::uint32_t kept_mark = 2;
     };
     bool accept_operation(operation_task* given) const {
         const lane_type kept(handle_); // once queued, the operation may destroy this executor and the lanes
-        if (kept.state_->takes_no_more() || kept.state_->is_in_child()) [[unlikely]]
+        state& all = kept.own_state();
+        if (all.takes_no_more() || all.is_in_child()) [[unlikely]]
             return given->abandon(), false;
-        return kept.state_->enqueue(*kept.at_.shard, given, task_order::usual);
+        return all.enqueue(*kept.at_.shard, given, task_order::usual);
     }
     bool accept(task* given, task_order order) const {
         const lane_type kept(handle_);
-        return kept.state_->give(kept.at_, owned_task(given), "post", order);
+        return kept.own_state().give(kept.at_, owned_task(given), "post", order);
     }
     [[nodiscard]] task* continue_with(task* given) const {
         if (running_in_this_thread()) return given;
         const lane_type kept(handle_);
-        kept.state_->dispatch(kept.at_, owned_task(given));
+        kept.own_state().dispatch(kept.at_, owned_task(given));
         return nullptr;
     }
     /// Keeps an operation in the inner context, like the executor of a strand.
     void keep(task* given) const noexcept
         requires detail::keeping_executor<Executor>
     {
-        detail::sink_access::keep(Executor(handle_.state_->inner), given);
+        detail::sink_access::keep(Executor(handle_.own_state().inner), given);
     }
     template <class F>
     void run_kept(const F& f) const {
         const lane_type kept(handle_);
         const serial_scope inside(state::scope_of(*kept.at_.where, false));
-        detail::sink_access::run_kept(Executor(kept.state_->inner), f);
+        detail::sink_access::run_kept(Executor(kept.own_state().inner), f);
     }
 
     lane_type handle_;
@@ -172,7 +179,7 @@ private:
 
 template <class Key, class Executor, class Hash>
 auto lanes<Key, Executor, Hash>::lane_type::get_executor() const -> executor_type {
-    if (state_->has_capacity()) state::refuse_capacity();
+    if (own_state().has_capacity()) state::refuse_capacity();
     return executor_type(*this);
 }
 

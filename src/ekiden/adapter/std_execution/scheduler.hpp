@@ -35,6 +35,13 @@ template <class Executor>
 class operation_base : public task {
 public:
     operation_base(task::function answer, const Executor&) noexcept : task(answer) {}
+
+    /// Returns whether the context has abandoned or refused the task, and runs it later.
+    [[nodiscard]] bool is_kept() const noexcept { return is_kept_; }
+    void set_kept() noexcept { is_kept_ = true; }
+
+private:
+    bool is_kept_ = false;
 };
 template <class Executor>
     requires requires { sink_access::base_of_operations<Executor>(); }
@@ -206,14 +213,14 @@ private:
         auto& own = *static_cast<operation*>(self);
         if (request == task_request::run) {
             if constexpr (is_infallible) {
-                if (own.is_kept_) {
+                if (own.is_kept()) {
                     detail::sink_access::run_kept(Executor(own.executor_), [&own] { own.complete(); });
                     return nullptr;
                 }
             }
             own.complete();
         } else if constexpr (is_infallible) {
-            own.is_kept_ = true;
+            own.set_kept();
             detail::sink_access::keep(Executor(own.executor_), self);
         } else if constexpr (can_stop) {
             senders::set_stopped(std::move(own.receiver_));
@@ -236,7 +243,6 @@ private:
 
     Executor executor_;
     Receiver receiver_;
-    bool is_kept_ = false; // the context has abandoned or refused the task, and runs it later
 };
 
 /// Returns a scheduler for an executor, or for the executor of a context.

@@ -41,8 +41,8 @@ struct lane_task : keyed_task {
 
 /// The lane of a handle.
 struct known_lane {
-    lane_shard* shard;
-    lane* where;
+    lane_shard* shard = nullptr;
+    lane* where = nullptr;
 };
 
 /// Something that a drain can run: a lane, or a request with several keys.
