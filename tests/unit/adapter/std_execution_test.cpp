@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -142,6 +143,40 @@ struct appending {
 };
 
 } // namespace
+
+namespace {
+
+using strand_scheduler = ekiden::executor_scheduler<ekiden::strand<ekiden::thread_pool::executor_type>>;
+struct env_with_start {
+    [[nodiscard]] strand_scheduler query(ex::get_start_scheduler_t) const noexcept { return start; }
+    strand_scheduler start;
+};
+template <class E>
+struct started_receiver : plain_receiver<E> {
+    [[nodiscard]] env_with_start get_env() const noexcept { return {start}; }
+    strand_scheduler start;
+};
+
+} // namespace
+
+TEST_CASE("an affine sender completes on its start scheduler, without a second step if it is there already") {
+    ekiden::thread_pool pool(1);
+    const ekiden::strand home(pool.get_executor());
+    const strand_scheduler start = ekiden::as_scheduler(home);
+    using receiver = started_receiver<ekiden::strand<ekiden::thread_pool::executor_type>>;
+    const auto tasks_of = [&](const auto& scheduler) {
+        outcome one;
+        auto operation = scheduler.schedule().affine().connect(receiver{{home, &one}, start});
+        const std::uint64_t before = pool.metrics().tasks_run;
+        operation.start();
+        pool.wait_idle();
+        CHECK(one.how == ending::value);
+        CHECK(one.was_inside);
+        return pool.metrics().tasks_run - before;
+    };
+    CHECK(tasks_of(start) == 1);
+    CHECK(tasks_of(ekiden::as_scheduler(pool)) == 2);
+}
 
 TEST_CASE("operations by the handle of a lane and functions of the lane run in one order, and close() leaves "
           "them") {

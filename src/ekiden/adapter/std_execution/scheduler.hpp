@@ -4,6 +4,7 @@
 /// senders. <ekiden/ekiden.hpp> does not include this header.
 #pragma once
 
+#include <ekiden/adapter/std_execution/affine.hpp>
 #include <ekiden/adapter/std_execution/domain.hpp>
 #include <ekiden/adapter/std_execution/names.hpp>
 #include <ekiden/execution/executor.hpp>
@@ -18,17 +19,6 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
-
-/// Whether a stop token of this type can ever report a stop request. If not, the token's `stop_possible()` is
-/// a constant expression with the value false.
-template <class Token>
-inline constexpr bool can_ever_stop = true;
-template <class Token>
-    requires(std::bool_constant<!Token::stop_possible()>::value)
-inline constexpr bool can_ever_stop<Token> = false;
-
-template <class Env>
-inline constexpr bool env_can_stop = can_ever_stop<senders_tokens::stop_token_of_t<Env>>;
 
 /// The base class of the operations of a scheduler.
 template <class Executor>
@@ -100,6 +90,7 @@ class executor_scheduler {
 
 public:
     using scheduler_concept = senders::scheduler_tag;
+    static constexpr bool is_infallible = detail::keeping_executor<Executor>;
 
     explicit executor_scheduler(const Executor& where) noexcept : executor_(where) {}
 
@@ -163,6 +154,12 @@ public:
     [[nodiscard]] static consteval auto get_completion_signatures() noexcept
         -> detail::schedule_signatures<Executor, Env> {
         return {};
+    }
+
+    /// Returns a sender that completes on the scheduler on which it is started (P4151). If this is the
+    /// scheduler of schedule(), the sender completes like schedule(), without a second step.
+    [[nodiscard]] auto affine() const noexcept {
+        return detail::affine_sender<executor_scheduler>(scheduler_);
     }
 
     template <class Receiver>
