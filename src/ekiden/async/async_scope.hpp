@@ -29,6 +29,7 @@ namespace ekiden::inline EKIDEN_ABI {
 namespace detail {
 
 class scope_state;
+struct scope_access;
 
 /// A ticket represents a child in the list of a scope. A ticket is made before the child begins. The ticket
 /// is destroyed after all other objects in the child's frame.
@@ -111,6 +112,8 @@ public:
     /// Called when a child exits by an exception. Stores the exception and stops the other children. Ignores
     /// operation_canceled after a stop.
     void failed(std::exception_ptr error) noexcept;
+    /// Ends a child that admit() has counted, and that is no coroutine.
+    void end_guest() noexcept;
     void close() noexcept;
     /// Called by the destructor of the scope.
     void leave() noexcept;
@@ -120,6 +123,7 @@ private:
     friend class scope_wait_awaiter;
 
     void child_ended(scope_ticket& ticket) noexcept;
+    void uncount(std::unique_lock<sys::slow_lock> guard) noexcept;
     void end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept;
     void destroy_children(const coroutine_service& ending) noexcept;
     void unlink(scope_ticket& ticket) noexcept;
@@ -239,10 +243,16 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return state_->size(); }
 
 private:
+    friend struct detail::scope_access;
     detail::scope_state* const state_;
 };
 
 namespace detail {
+
+/// Access to the state of a scope, for the adapter of senders.
+struct scope_access {
+    [[nodiscard]] static scope_state& state(async_scope& scope) noexcept { return *scope.state_; }
+};
 
 template <class F>
 using scope_body = std::invoke_result_t<F&, async_scope&>;

@@ -347,7 +347,7 @@ private:
     };
 
     [[nodiscard]] known_lane known(const lane_type& handle, const char* where) const {
-        if (handle.state_ != state_) [[unlikely]]
+        if (handle.is_of_others(*state_)) [[unlikely]]
             state::refuse_keys_of_others(where);
         return handle.at_;
     }
@@ -396,19 +396,24 @@ private:
 template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::lane_type {
 public:
-    lane_type(const lane_type& other) noexcept : state_(other.state_), at_(other.at_) {
-        if (state_ != nullptr) at_.where->handles.fetch_add(1, sys::relaxed);
+    lane_type(const lane_type& other) noexcept : at_(other.at_) {
+        if (at_.where != nullptr) at_.where->handles.fetch_add(1, sys::relaxed);
     }
     /// Moves the handle. Afterwards, `other` may only be destroyed or assigned to.
-    lane_type(lane_type&& other) noexcept : state_(std::exchange(other.state_, nullptr)), at_(other.at_) {}
+    lane_type(lane_type&& other) noexcept : at_(std::exchange(other.at_, {})) {}
     lane_type& operator=(lane_type other) noexcept {
-        std::swap(state_, other.state_);
         std::swap(at_, other.at_);
         return *this;
     }
     ~lane_type() {
-        if (state_ != nullptr) state_->drop_lane_handle(at_);
+        if (at_.where != nullptr) own_state().drop_lane_handle(at_);
     }
+
+    class executor_type;
+    /// Returns an executor that posts by this handle. Its scheduler is infallible, so a scheduler of the
+    /// sender/receiver model can be made of it (see the page "Together with senders"). Throws
+    /// std::invalid_argument if the lanes have a capacity, because such a lane may refuse an operation.
+    [[nodiscard]] executor_type get_executor() const;
 
     /// Returns the key of the lane.
     [[nodiscard]] const Key& key() const noexcept { return state::key_of(*at_.where); }
@@ -419,10 +424,14 @@ public:
 
 private:
     friend class lanes;
-    lane_type(state& of, const Key& key) : state_(&of), at_(of.lane_with_handle(key)) {}
+    lane_type(state& of, const Key& key) : at_(of.lane_with_handle(key)) {}
 
-    state* state_;
-    known_lane at_;
+    [[nodiscard]] state& own_state() const noexcept { return static_cast<state&>(*at_.shard->all); }
+    [[nodiscard]] bool is_of_others(const state& all) const noexcept {
+        return at_.where == nullptr || at_.shard->all != &all;
+    }
+
+    known_lane at_; // contains null pointers if the handle has been moved
 };
 
 template <class Key, class Executor, class Hash>
@@ -494,7 +503,7 @@ private:
         add({&key, hash, &state_.shard_of(hash), nullptr, is_shared});
     }
     void add(const lane_type& handle, bool is_shared) {
-        if (handle.state_ != &state_) [[unlikely]]
+        if (handle.is_of_others(state_)) [[unlikely]]
             state::refuse_keys_of_others("keys");
         add({&handle.key(), 0, handle.at_.shard, handle.at_.where, is_shared});
     }

@@ -78,7 +78,21 @@ template <class Env>
 using stop_token_of_t = decltype(get_stop_token(std::declval<const Env&>()));
 
 struct get_scheduler_t {};
-struct get_start_scheduler_t {};
+struct get_start_scheduler_t {
+    template <class Env>
+        requires requires(const Env& env, get_start_scheduler_t query) { env.query(query); }
+    auto operator()(const Env& env) const noexcept {
+        return env.query(*this);
+    }
+};
+inline constexpr get_start_scheduler_t get_start_scheduler{};
+struct schedule_t {
+    template <class S>
+    auto operator()(const S& s) const noexcept {
+        return s.schedule();
+    }
+};
+inline constexpr schedule_t schedule{};
 struct get_delegation_scheduler_t {};
 template <class Tag = void>
 struct get_completion_domain_t {};
@@ -166,6 +180,8 @@ struct start_t {
     void operator()(auto& operation) const noexcept { operation.start(); }
 };
 inline constexpr connect_t connect{};
+template <class S, class R>
+using connect_result_t = decltype(connect(std::declval<S>(), std::declval<R>()));
 inline constexpr start_t start{};
 
 } // namespace minimal_senders

@@ -107,6 +107,11 @@ struct on_lane : pool_place {
     ekiden::lanes<int> all{pool_->get_executor()};
     [[nodiscard]] auto executor() { return all.get_executor(7); }
 };
+struct on_lane_handle : pool_place {
+    static constexpr bool is_serial = true;
+    ekiden::lanes<int, ekiden::thread_pool::executor_type> all{pool_->get_executor()};
+    [[nodiscard]] auto executor() { return all.lane(7).get_executor(); }
+};
 struct on_any : pool_place {
     static constexpr bool is_serial = false;
     [[nodiscard]] auto executor() { return ekiden::any_executor(pool_->get_executor()); }

@@ -13,9 +13,11 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -71,7 +73,7 @@ struct stoppable_receiver : plain_receiver<E> {
 } // namespace
 
 TEST_CASE_TEMPLATE("an executor of ours is a scheduler, and completes where it runs", Place,
-                   EKIDEN_ALL_PLACES) {
+                   EKIDEN_ALL_PLACES, ekiden_test::on_lane_handle) {
     Place place;
     const auto e = place.executor();
     using executor_type = std::decay_t<decltype(e)>;
@@ -128,8 +130,173 @@ TEST_CASE("the schedulers of pools, loops and their strands are infallible") {
     CHECK_FALSE(ex::infallible_scheduler<ekiden::executor_scheduler<ekiden::lanes<int>::executor_type>>);
 }
 
-TEST_CASE_TEMPLATE("what is stopped before its turn completes so, on the executor", Place,
-                   EKIDEN_ALL_PLACES) {
+namespace {
+
+/// Appends its name to a text, or a question mark if it is not called inside the executor.
+template <class E>
+struct appending {
+    using receiver_concept = ex::receiver_tag;
+    void set_value() && noexcept { *to += where.running_in_this_thread() ? name : '?'; }
+    E where;
+    std::string* to;
+    char name;
+};
+
+} // namespace
+
+namespace {
+
+using strand_scheduler = ekiden::executor_scheduler<ekiden::strand<ekiden::thread_pool::executor_type>>;
+struct env_with_start {
+    [[nodiscard]] strand_scheduler query(ex::get_start_scheduler_t) const noexcept { return start; }
+    strand_scheduler start;
+};
+template <class E>
+struct started_receiver : plain_receiver<E> {
+    [[nodiscard]] env_with_start get_env() const noexcept { return {start}; }
+    strand_scheduler start;
+};
+
+} // namespace
+
+TEST_CASE("an affine sender completes on its start scheduler, without a second step if it is there already") {
+    ekiden::thread_pool pool(1);
+    const ekiden::strand home(pool.get_executor());
+    const strand_scheduler start = ekiden::as_scheduler(home);
+    using receiver = started_receiver<ekiden::strand<ekiden::thread_pool::executor_type>>;
+    const auto tasks_of = [&](const auto& scheduler) {
+        outcome one;
+        auto operation = scheduler.schedule().affine().connect(receiver{{home, &one}, start});
+        const std::uint64_t before = pool.metrics().tasks_run;
+        operation.start();
+        pool.wait_idle();
+        CHECK(one.how == ending::value);
+        CHECK(one.was_inside);
+        return pool.metrics().tasks_run - before;
+    };
+    CHECK(tasks_of(start) == 1);
+    CHECK(tasks_of(ekiden::as_scheduler(pool)) == 2);
+}
+
+TEST_CASE("operations by the handle of a lane and functions of the lane run in one order, and close() leaves "
+          "them") {
+    using all_lanes = ekiden::lanes<int, ekiden::thread_pool::executor_type>;
+    using executor_type = all_lanes::lane_type::executor_type;
+    CHECK(ex::infallible_scheduler<ekiden::executor_scheduler<executor_type>>);
+    CHECK(ex::infallible_scheduler<ekiden::executor_scheduler<
+              ekiden::lanes<int, ekiden::loop_context::executor_type>::lane_type::executor_type>>);
+    CHECK_FALSE(
+        ex::infallible_scheduler<ekiden::executor_scheduler<ekiden::lanes<int>::lane_type::executor_type>>);
+    ekiden::thread_pool pool(2);
+    all_lanes lanes(pool.get_executor());
+    const auto handle = lanes.lane(7);
+    const executor_type e = handle.get_executor();
+    std::string order;
+    const auto operation = [&](char name) {
+        return ekiden::as_scheduler(handle).schedule().connect(appending<executor_type>{e, &order, name});
+    };
+    auto b = operation('b');
+    auto d = operation('d');
+    auto e5 = operation('e');
+    auto f = operation('f');
+    pool.pause();
+    CHECK(lanes.post(7, [&] { order += 'a'; }));
+    b.start();
+    CHECK(lanes.post(handle, [&] { order += 'c'; }));
+    d.start();
+    CHECK(lanes.depth(7) == 4);
+    pool.resume();
+    lanes.wait_idle(handle);
+    CHECK(order == "abcd");
+
+    // The running function closes the lane. Operations stay in it, also those that are started meanwhile.
+    order.clear();
+    std::atomic<bool> has_begun{false};
+    std::atomic<bool> may_end{false};
+    CHECK(lanes.post(7, [&] {
+        has_begun = true;
+        while (!may_end) std::this_thread::yield();
+        order += 'A';
+    }));
+    while (!has_begun) std::this_thread::yield();
+    CHECK(lanes.post(7, [&] { order += 'x'; }));
+    auto early = operation('1');
+    early.start();
+    CHECK(lanes.post(7, [&] { order += 'y'; }));
+    CHECK(lanes.close(handle) == 2);
+    e5.start();
+    CHECK(lanes.post(7, [&] { order += 'z'; }));
+    may_end = true;
+    lanes.wait_idle(7);
+    CHECK(order == "A1e");
+    CHECK(lanes.post(7, [&] { order += 'B'; })); // the lane is open again
+    f.start();
+    lanes.wait_idle(7);
+    CHECK(order == "A1eBf");
+    CHECK(lanes.metrics().dropped == 3);
+}
+
+TEST_CASE("close() beneath a request with several keys leaves the operations of its lanes") {
+    ekiden::thread_pool pool(2);
+    ekiden::lanes<int, ekiden::thread_pool::executor_type> lanes(pool.get_executor());
+    const auto handle = lanes.lane(1);
+    const auto e = handle.get_executor();
+    outcome one;
+    auto operation =
+        ekiden::as_scheduler(handle).schedule().connect(plain_receiver<std::decay_t<decltype(e)>>{e, &one});
+    std::atomic<bool> has_begun{false};
+    std::atomic<bool> may_end{false};
+    CHECK(lanes.post(lanes.keys().write(1, 2), [&] {
+        has_begun = true;
+        while (!may_end) std::this_thread::yield();
+    }));
+    while (!has_begun) std::this_thread::yield();
+    operation.start();
+    CHECK(lanes.post(1, [] { FAIL("the lane is closed"); }));
+    CHECK(lanes.close(1) == 1);
+    CHECK(one.how == ending::none);
+    may_end = true;
+    lanes.wait_idle(1);
+    CHECK(one.how == ending::value);
+    CHECK(one.was_inside);
+    bool has_run = false;
+    CHECK(lanes.post(1, [&] { has_run = true; }));
+    lanes.wait_idle(1);
+    CHECK(has_run);
+}
+
+TEST_CASE("join() runs the operations of a lane that stop() has left, inside of the lane") {
+    ekiden::thread_pool pool(2);
+    outcome queued;
+    outcome later;
+    {
+        ekiden::lanes<int, ekiden::thread_pool::executor_type> lanes(pool.get_executor());
+        const auto handle = lanes.lane(1);
+        const auto e = handle.get_executor();
+        using executor_type = std::decay_t<decltype(e)>;
+        const auto sender = ekiden::as_scheduler(handle).schedule();
+        auto first = sender.connect(plain_receiver<executor_type>{e, &queued});
+        auto second = sender.connect(plain_receiver<executor_type>{e, &later});
+        pool.pause();
+        first.start();
+        pool.stop();
+        second.start();
+        pool.join();
+        CHECK(queued.how == ending::value);
+        CHECK(queued.was_inside);
+        CHECK(later.how == ending::value);
+        CHECK(later.was_inside);
+    }
+}
+
+TEST_CASE("lanes with a capacity have no infallible scheduler") {
+    ekiden::thread_pool pool(1);
+    ekiden::lanes<int, ekiden::thread_pool::executor_type> bounded(pool.get_executor(), {.lane_capacity = 4});
+    CHECK_THROWS_AS((void)ekiden::as_scheduler(bounded.lane(1)), std::invalid_argument);
+}
+
+TEST_CASE_TEMPLATE("what is stopped before its turn completes so, on the executor", Place, EKIDEN_ALL_PLACES,
+                   ekiden_test::on_lane_handle) {
     Place place;
     const auto e = place.executor();
     using executor_type = std::decay_t<decltype(e)>;

@@ -4,6 +4,7 @@
 /// senders. <ekiden/ekiden.hpp> does not include this header.
 #pragma once
 
+#include <ekiden/adapter/std_execution/affine.hpp>
 #include <ekiden/adapter/std_execution/domain.hpp>
 #include <ekiden/adapter/std_execution/names.hpp>
 #include <ekiden/execution/executor.hpp>
@@ -19,16 +20,28 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Whether a stop token of this type can ever report a stop request. If not, the token's `stop_possible()` is
-/// a constant expression with the value false.
-template <class Token>
-inline constexpr bool can_ever_stop = true;
-template <class Token>
-    requires(std::bool_constant<!Token::stop_possible()>::value)
-inline constexpr bool can_ever_stop<Token> = false;
+/// The base class of the operations of a scheduler.
+template <class Executor>
+class operation_base : public task {
+public:
+    operation_base(task::function answer, const Executor&) noexcept : task(answer) {}
 
-template <class Env>
-inline constexpr bool env_can_stop = can_ever_stop<senders_tokens::stop_token_of_t<Env>>;
+    /// Returns whether the context has abandoned or refused the task, and runs it later.
+    [[nodiscard]] bool is_kept() const noexcept { return is_kept_; }
+    void set_kept() noexcept { is_kept_ = true; }
+
+private:
+    bool is_kept_ = false;
+};
+template <class Executor>
+    requires requires { sink_access::base_of_operations<Executor>(); }
+class operation_base<Executor>
+    : public std::remove_pointer_t<decltype(sink_access::base_of_operations<Executor>())> {
+    using base = std::remove_pointer_t<decltype(sink_access::base_of_operations<Executor>())>;
+
+public:
+    operation_base(task::function answer, const Executor& on) noexcept : base(answer, on) {}
+};
 
 template <class Executor, class Env>
 using schedule_signatures = std::conditional_t<
@@ -50,11 +63,13 @@ using schedule_signatures = std::conditional_t<
 /// schedule() returns a sender that completes with set_value() on the executor, like a posted task. The
 /// operation state is also the task, so starting the operation allocates no memory.
 ///
-/// The schedulers of pools and loops, and of strands on pools and loops, are infallible (P3941). Their
-/// operations complete with set_value() on the executor. If the receiver's stop token can report a stop
-/// request, and a stop has been requested when the executor reaches the operation, the operation completes
-/// with set_stopped() on the executor. So std::execution::task_scheduler accepts these schedulers. stop() of
-/// a pool abandons tasks, but no operations. join() runs the operations that stop() has left, and the
+/// The schedulers of pools and loops, and of strands on pools and loops, are infallible (P3941). The same
+/// holds for the scheduler of a lane that was made from a handle, if the lanes have no capacity and run on
+/// one of these executors. close() of the lane abandons functions, but no operations. Their operations
+/// complete with set_value() on the executor. If the receiver's stop token can report a stop request, and a
+/// stop has been requested when the executor reaches the operation, the operation completes with
+/// set_stopped() on the executor. So std::execution::task_scheduler accepts these schedulers. stop() of a
+/// pool abandons tasks, but no operations. join() runs the operations that stop() has left, and the
 /// operations that are started before join() returns. These operations run one at a time, in the thread that
 /// calls join(). They must not wait for other operations of the same pool. If an operation is started after
 /// join(), the program ends with a message. After stop() of a loop, operations complete after restart(). If
@@ -75,6 +90,7 @@ class executor_scheduler {
 
 public:
     using scheduler_concept = senders::scheduler_tag;
+    static constexpr bool is_infallible = detail::keeping_executor<Executor>;
 
     explicit executor_scheduler(const Executor& where) noexcept : executor_(where) {}
 
@@ -140,6 +156,12 @@ public:
         return {};
     }
 
+    /// Returns a sender that completes on the scheduler on which it is started (P4151). If this is the
+    /// scheduler of schedule(), the sender completes like schedule(), without a second step.
+    [[nodiscard]] auto affine() const noexcept {
+        return detail::affine_sender<executor_scheduler>(scheduler_);
+    }
+
     template <class Receiver>
     [[nodiscard]] operation<std::remove_cvref_t<Receiver>> connect(Receiver&& receiver) const
         noexcept(std::is_nothrow_constructible_v<std::remove_cvref_t<Receiver>, Receiver>) {
@@ -158,7 +180,7 @@ private:
 /// between start() and the completion of the operation. The completion function may destroy the state.
 template <executor Executor>
 template <class Receiver>
-class executor_scheduler<Executor>::operation final : public task {
+class executor_scheduler<Executor>::operation final : public detail::operation_base<Executor> {
     static constexpr bool is_infallible = detail::keeping_executor<Executor>;
     static constexpr bool can_stop = detail::env_can_stop<senders::env_of_t<Receiver>>;
 
@@ -166,14 +188,18 @@ public:
     using operation_state_concept = senders::operation_state_tag;
 
     template <class R>
-    operation(const Executor& where, R&& receiver) noexcept(std::is_nothrow_constructible_v<Receiver, R>)
-        : task(&answer), executor_(where), receiver_(std::forward<R>(receiver)) {}
+    operation(const Executor& on, R&& receiver) noexcept(std::is_nothrow_constructible_v<Receiver, R>)
+        : detail::operation_base<Executor>(&answer, on), executor_(on), receiver_(std::forward<R>(receiver)) {
+    }
     operation(operation&&) = delete;
 
     void start() & noexcept {
-        const Executor where = executor_; // This is a copy, because accept_task() may destroy *this.
+        const Executor on = executor_; // This is a copy, because accept_task() may destroy *this.
         try {
-            (void)accept_task(where, this, task_order::usual);
+            if constexpr (requires { detail::sink_access::accept_operation(on, this); })
+                (void)detail::sink_access::accept_operation(on, this);
+            else
+                (void)accept_task(on, this, task_order::usual);
         } catch (...) { // The task has been abandoned, so the operation has completed.
         }
     }
@@ -184,14 +210,14 @@ private:
         auto& own = *static_cast<operation*>(self);
         if (request == task_request::run) {
             if constexpr (is_infallible) {
-                if (own.is_kept_) {
+                if (own.is_kept()) {
                     detail::sink_access::run_kept(Executor(own.executor_), [&own] { own.complete(); });
                     return nullptr;
                 }
             }
             own.complete();
         } else if constexpr (is_infallible) {
-            own.is_kept_ = true;
+            own.set_kept();
             detail::sink_access::keep(Executor(own.executor_), self);
         } else if constexpr (can_stop) {
             senders::set_stopped(std::move(own.receiver_));
@@ -214,7 +240,6 @@ private:
 
     Executor executor_;
     Receiver receiver_;
-    bool is_kept_ = false; // the context has abandoned or refused the task, and runs it later
 };
 
 /// Returns a scheduler for an executor, or for the executor of a context.
@@ -225,6 +250,13 @@ template <executor Executor>
 template <std::derived_from<execution_context> Context>
 [[nodiscard]] auto as_scheduler(Context& context) noexcept {
     return as_scheduler(context.get_executor());
+}
+/// Returns an infallible scheduler for the lane of a handle (see lanes::lane()). Throws std::invalid_argument
+/// if the lanes have a capacity.
+template <class Handle>
+    requires requires(const Handle& handle) { handle.get_executor().lane(); }
+[[nodiscard]] auto as_scheduler(const Handle& handle) {
+    return as_scheduler(handle.get_executor());
 }
 
 inline thread_pool*

@@ -59,7 +59,7 @@ void scope_state::begin(scope_ticket& ticket, root_coroutine::promise_type& fres
     fresh.begin(where, spawn_options().name(env_.name));
 }
 
-/// Called at the end of a child. The last child resumes the waiting coroutines, which may destroy the scope.
+/// Called at the end of a child.
 void scope_state::child_ended(scope_ticket& ticket) noexcept {
     // A context that is being destroyed also destroys the children that run on it. The end of such a child is
     // not an error of the scope.
@@ -67,6 +67,13 @@ void scope_state::child_ended(scope_ticket& ticket) noexcept {
         failed(canceled_error("an executor has dropped a child of the scope"));
     std::unique_lock guard(lock_);
     if (ticket.promise_ != nullptr) unlink(ticket);
+    uncount(std::move(guard));
+}
+
+void scope_state::end_guest() noexcept { uncount(std::unique_lock(lock_)); }
+
+/// Subtracts one child. The last child resumes the waiting coroutines, which may destroy the scope.
+void scope_state::uncount(std::unique_lock<sys::slow_lock> guard) noexcept {
     if (--count_ != 0) return;
     if (tear_down::here().is_here) is_waited_for_ = true; // this destruction counts as a wait()
     scope_wait_awaiter* waiting = std::exchange(waiting_, nullptr);

@@ -20,6 +20,16 @@ struct sink_access {
         return sink.continue_with(given);
     }
 
+    /// Accepts an operation of a scheduler. Only some executors have this function. The operations of the
+    /// schedulers of these executors have a special base class, `Sink::operation_task`.
+    template <class Sink, class Operation>
+    static auto accept_operation(const Sink& sink, Operation* given)
+        -> decltype(sink.accept_operation(given)) {
+        return sink.accept_operation(given);
+    }
+    template <class Sink>
+    static auto base_of_operations() -> typename Sink::operation_task*; // not defined
+
     /// Takes a task that the context of the sink has abandoned or refused, and that must run nevertheless.
     /// The context runs the task later, by run_kept(). Ends the program with a message if the context will
     /// run no more tasks. Only some executors have this function.

@@ -24,21 +24,25 @@ struct keyed_task : task {
     keyed_task(task::function answer, std::uint64_t mixed, bool knows_lane = false) noexcept
         : task(answer), hash(mixed & lane_hash_mask), has_lane(knows_lane ? 1 : 0) {}
 
-    const std::uint32_t hash : 31;    // undefined if has_lane is set
+    const std::uint32_t hash : 31;    // undefined if has_lane is set, except in a lane_task
     const std::uint32_t has_lane : 1; // 1 if the task contains a pointer to its lane, and no key
     std::uint32_t when = 0; // the result of lanes_state::time() at the post; 0 if no delay is measured
 };
 
 /// A task that was posted by a handle of its lane.
 struct lane_task : keyed_task {
-    lane_task(task::function answer, lane& in) noexcept : keyed_task(answer, 0, true), where(&in) {}
+    /// If `stays` is true, lanes_state::close() does not abandon the task.
+    lane_task(task::function answer, lane& in, bool stays = false) noexcept
+        : keyed_task(answer, stays ? 1 : 0, true), where(&in) {}
+    [[nodiscard]] bool stays_at_close() const noexcept { return hash != 0; }
+
     lane* const where;
 };
 
 /// The lane of a handle.
 struct known_lane {
-    lane_shard* shard;
-    lane* where;
+    lane_shard* shard = nullptr;
+    lane* where = nullptr;
 };
 
 /// Something that a drain can run: a lane, or a request with several keys.

@@ -122,6 +122,13 @@ private:
     static const char* answer(task* self, task_request asked);
 };
 
+/// Returns whether lanes_state::close() leaves a task in its lane.
+[[nodiscard]] inline bool stays_at_close(const task& queued) noexcept {
+    if (lane_claim::of(queued) != nullptr || static_cast<const keyed_task&>(queued).has_lane == 0)
+        return false;
+    return static_cast<const lane_task&>(queued).stays_at_close();
+}
+
 /// A function with several keys, or a turn of a coroutine. A request is *ready* when all its claims were
 /// granted.
 struct lane_request : runnable {

@@ -25,6 +25,11 @@ void lanes_state::refuse_keys_of_others(const char* where) {
     sys::refuse_argument(where, "keys", "a list or handle of other lanes", "one of these lanes");
 }
 
+void lanes_state::refuse_capacity() {
+    sys::refuse_argument("lane_type::get_executor", "lanes", "a handle of lanes with a capacity",
+                         "a handle of lanes without a capacity");
+}
+
 /// A shard in which a request has claims. The shards of a post are sorted by their addresses, so that all
 /// threads acquire the locks of several shards in the same order.
 struct lanes_state::post_shard {
@@ -333,6 +338,7 @@ void lanes_state::release(lane_shard& s, lane_claim& ended, ready_list& ready) n
         --here.readers;
     else
         here.is_held = false;
+    if (must_sort && !here.is_in_use()) here.is_closed.store(false, sys::relaxed);
     if (!EKIDEN_MUTANT(lanes_release_in_silence)) settle(s, here, ready);
 }
 

@@ -255,11 +255,12 @@ bool lanes_state::run_batch(const lane& here, batch& taken, batch_limit& limit) 
 void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken) noexcept {
     s.run += taken.run;
     if (here.is_closed.load(sys::relaxed)) [[unlikely]] {
-        s.dropped += drop(std::exchange(taken.tasks, {}), s.left.tasks);
-        taken.left = 0;
+        task_list staying = take_staying(taken.tasks, taken.left);
+        s.dropped += drop(std::exchange(taken.tasks, std::move(staying)), s.left.tasks);
         unlock(guard, s); // abandons these tasks before the lane becomes idle
         guard.lock();
         sort_all(s); // abandons tasks that were posted before the function returned
+        here.is_closed.store(false, sys::relaxed);
     } else if (here.has_waiters && !EKIDEN_MUTANT(lanes_idle_before_own_posts)) [[unlikely]] {
         sort_all(s); // a lane with tasks that its own functions have posted is not idle
     }
@@ -318,6 +319,21 @@ std::uint32_t lanes_state::drop(task_list from, task_list& to) noexcept {
         to.push(dropped);
     }
     return lost;
+}
+
+/// Removes the tasks that stay at a close() from a list, and returns these tasks in their order. Sets `count`
+/// to their number.
+task_list lanes_state::take_staying(task_list& from, std::uint32_t& count) noexcept {
+    task_list staying;
+    task_list others;
+    count = 0;
+    while (task* const next = from.take()) {
+        const bool stays = stays_at_close(*next);
+        count += stays ? 1U : 0U;
+        (stays ? staying : others).push(next);
+    }
+    from = std::move(others);
+    return staying;
 }
 
 /// Removes all tasks that wait in the lane, like drop(). Returns the number of functions that are lost.
@@ -433,7 +449,12 @@ bool lanes_state::runs_here(lane_shard& s, keyed_task* given) {
 std::size_t lanes_state::close(lock guard, lane_shard& s, lane* here) noexcept {
     std::uint32_t count = 0;
     if (here != nullptr) {
+        std::uint32_t kept = 0;
+        task_list staying = take_staying(here->tasks, kept);
+        here->waiting -= kept;
         count = drop_all(s, *here, s.left.tasks);
+        here->tasks = std::move(staying);
+        here->waiting = kept;
         s.dropped += count;
         if (here->is_in_use()) here->is_closed.store(true, sys::relaxed);
     }

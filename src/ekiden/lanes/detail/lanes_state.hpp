@@ -105,6 +105,8 @@ public:
     }
     /// Throws std::invalid_argument, because a list of keys belongs to other lanes.
     [[noreturn]] static void refuse_keys_of_others(const char* where);
+    /// Throws std::invalid_argument, because a handle of lanes with a capacity has no executor.
+    [[noreturn]] static void refuse_capacity();
 
     /// Adds a handle to a lane that is in the table. The caller must own the lock.
     void add_lane_handle(lane_shard& s, lane& of) noexcept;
@@ -140,9 +142,17 @@ public:
         if (is_in_child()) [[unlikely]]
             throw_in_child(operation);
     }
+    /// Returns whether the options limit the number of waiting functions.
+    [[nodiscard]] bool has_capacity() const noexcept { return is_bounded_; }
     [[nodiscard]] bool is_in_child() const noexcept { return made_in_ != sys::fork_generation(); }
     /// Returns whether the inner context accepts no more tasks.
     [[nodiscard]] bool takes_no_more() const noexcept { return inner_.refuses_tasks(); }
+
+    /// Returns the address that identifies a lane in a serial_scope. Functions that share a lane have another
+    /// address than functions that have the lane alone.
+    [[nodiscard]] static const void* scope_of(const lane& of, bool is_shared) noexcept {
+        return reinterpret_cast<const char*>(&of) + (is_shared ? 1 : 0);
+    }
 
     void add_handle() noexcept { handles_.fetch_add(1, sys::relaxed); }
     void drop_handle() noexcept {
@@ -193,12 +203,6 @@ protected:
 
     /// Throws std::invalid_argument if a request has too many keys.
     static void expect_key_count(std::size_t count, const char* where);
-
-    /// Returns the address that identifies a lane in a serial_scope. Functions that share a lane have another
-    /// address than functions that have the lane alone.
-    [[nodiscard]] static const void* scope_of(const lane& of, bool is_shared) noexcept {
-        return reinterpret_cast<const char*>(&of) + (is_shared ? 1 : 0);
-    }
 
 private:
     friend struct lane_shard;
@@ -262,6 +266,7 @@ private:
     void leave_for_good(lock& guard, lane_shard& s, bool has_drain) noexcept;
     [[nodiscard]] bool keep_drain(lane_shard& s, bool has_drain) noexcept;
     [[nodiscard]] static std::uint32_t drop(task_list from, task_list& to) noexcept;
+    [[nodiscard]] static task_list take_staying(task_list& from, std::uint32_t& count) noexcept;
     std::uint32_t drop_all(lane_shard& s, lane& here, task_list& to) noexcept;
     void tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept;
     void erase(lane_shard& s, lane& here) noexcept;

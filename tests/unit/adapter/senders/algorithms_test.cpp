@@ -21,7 +21,8 @@
 
 using namespace ekiden_test;
 
-TEST_CASE_TEMPLATE("schedule() completes where the executor runs", Place, EKIDEN_ALL_PLACES) {
+TEST_CASE_TEMPLATE("schedule() completes where the executor runs", Place, EKIDEN_ALL_PLACES,
+                   ekiden_test::on_lane_handle) {
     Place place;
     const auto e = place.executor();
     const auto scheduler = ekiden::as_scheduler(e);
@@ -177,13 +178,18 @@ TEST_CASE("sync_wait in the only worker of a pool runs the tasks for which it wa
     CHECK(returned.get() == 1);
 }
 
-TEST_CASE("task_scheduler accepts the schedulers of pools, loops and their strands") {
+TEST_CASE("task_scheduler accepts the schedulers of pools, loops, strands and lanes") {
     ekiden::thread_pool pool(1);
     ekiden::loop_context loop;
     const ekiden::strand serial(pool.get_executor());
     const ex::task_scheduler on_pool(ekiden::as_scheduler(pool));
     const ex::task_scheduler on_strand(ekiden::as_scheduler(serial));
     const ex::task_scheduler on_loop(ekiden::as_scheduler(loop));
+    const ekiden::lanes<int, ekiden::thread_pool::executor_type> lanes(pool.get_executor());
+    const auto handle = lanes.lane(7);
+    const ex::task_scheduler on_lane(ekiden::as_scheduler(handle));
+    CHECK(std::get<0>(*sync_wait(
+        ex::schedule(on_lane) | ex::then([&] { return handle.get_executor().running_in_this_thread(); }))));
     CHECK(std::get<0>(
         *sync_wait(ex::schedule(on_strand) | ex::then([&] { return serial.running_in_this_thread(); }))));
     CHECK(std::get<0>(

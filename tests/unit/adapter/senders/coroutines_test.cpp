@@ -2,6 +2,7 @@
 
 #include <ekiden/adapter/std_execution/as_sender.hpp>
 #include <ekiden/adapter/std_execution/await_sender.hpp>
+#include <ekiden/adapter/std_execution/scope_token.hpp>
 #include <ekiden/async.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/loop/loop_context.hpp>
@@ -11,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -56,16 +58,22 @@ struct until_stopped {
         using operation_state_concept = ex::operation_state_tag;
         struct on_stop {
             operation* self;
-            void operator()() noexcept { ex::set_stopped(std::move(self->receiver)); }
+            void operator()() noexcept { self->arrive(); }
         };
         using token = ex_tokens::stop_token_of_t<ex::env_of_t<Receiver>>;
         void start() & noexcept {
             ++*begun;
             callback.emplace(ex_tokens::get_stop_token(ex::get_env(receiver)), on_stop{this});
+            arrive();
+        }
+        /// The later one of start() and the stop request completes the operation.
+        void arrive() noexcept {
+            if (has_arrived.exchange(true)) ex::set_stopped(std::move(receiver));
         }
         Receiver receiver;
         std::atomic<int>* begun;
         std::optional<ex_tokens::stop_callback_for_t<token, on_stop>> callback = std::nullopt;
+        std::atomic<bool> has_arrived{false};
     };
     template <class Receiver>
     operation<Receiver> connect(Receiver receiver) const {
@@ -245,4 +253,75 @@ TEST_CASE("as_sender runs a coroutine, and completes with its result, error or s
     });
     pool.stop();
     CHECK_FALSE(ekiden::sync_wait(ekiden::as_sender(e, doubled(1))).has_value()); // the pool drops it
+}
+
+TEST_CASE("an async_scope waits for the senders that its token has spawned") {
+    static_assert(ex::scope_token<ekiden::scope_token>);
+    static_assert(ex::scope_association<ekiden::scope_association>);
+    ekiden::thread_pool pool(2);
+    ekiden::thread_pool other(1);
+    std::atomic<int> ran{0};
+    int result = 0;
+    const auto body = [&]() -> ekiden::coroutine<void> {
+        ekiden::async_scope scope(co_await ekiden::get_environment());
+        const auto token = ekiden::get_scope_token(scope);
+        for (int i = 0; i != 1000; ++i)
+            ex::spawn(ex::schedule(ekiden::as_scheduler(other)) | ex::then([&]() noexcept { ++ran; }),
+                      ekiden::scope_token(token));
+#if defined(EKIDEN_TEST_SENDERS_stdexec) // spawn_future() of Beman does not compile with this token
+        auto future = ex::spawn_future(ex::schedule(ekiden::as_scheduler(other))
+                                           | ex::then([]() noexcept { return 5; }),
+                                       ekiden::scope_token(token));
+        result = co_await std::move(future);
+#else
+        result = 5;
+#endif
+        auto associated = ex::associate(ex::schedule(ekiden::as_scheduler(other)), ekiden::scope_token(token))
+                          | ex::then([]() noexcept { return 6; });
+        result += co_await std::move(associated);
+        co_await scope.wait();
+        CHECK(ran == 1000);
+        CHECK(scope.size() == 0);
+        // The scope is closed now.
+        CHECK_FALSE(static_cast<bool>(token.try_associate()));
+        ex::spawn(ex::schedule(ekiden::as_scheduler(other)) | ex::then([&]() noexcept { ++ran; }),
+                  ekiden::scope_token(token));
+    };
+    ekiden::sync_wait(pool.get_executor(), body);
+    CHECK(result == 11);
+    CHECK(ran == 1000);
+}
+
+TEST_CASE("a stop of an async_scope stops the senders of its token, once") {
+    ekiden::thread_pool pool(2);
+    for (int round = 0; round != 100; ++round) {
+        std::atomic<int> begun{0};
+        const auto body = [&]() -> ekiden::coroutine<void> {
+            ekiden::async_scope scope(co_await ekiden::get_environment());
+            const auto token = ekiden::get_scope_token(scope);
+            std::future<bool> stop;
+            if (round % 2 == 0)
+                stop = std::async(std::launch::async, [&] { return scope.request_stop(); }); // meanwhile
+            for (int i = 0; i != 3; ++i) ex::spawn(until_stopped{&begun}, ekiden::scope_token(token));
+            CHECK((round % 2 == 0 ? stop.get() : scope.request_stop()));
+            co_await scope.wait();
+        };
+        ekiden::sync_wait(pool.get_executor(), body);
+        CHECK(begun == 3);
+    }
+    // The receiver's own token also stops the operation.
+    std::atomic<int> begun{0};
+    const auto body = [&]() -> ekiden::coroutine<void> {
+        ekiden::async_scope scope(co_await ekiden::get_environment());
+        const auto token = ekiden::get_scope_token(scope);
+        ex_tokens::inplace_stop_source source;
+        ex::spawn(ex::write_env(token.wrap(until_stopped{&begun}),
+                                ex::prop(ex_tokens::get_stop_token, source.get_token())),
+                  ekiden::scope_token(token));
+        CHECK(scope.size() == 1);
+        source.request_stop();
+        CHECK(scope.size() == 0);
+        co_await scope.wait();
+    };
+    ekiden::sync_wait(pool.get_executor(), body);
 }
