@@ -87,6 +87,26 @@ FLOW_MODEL(graph_node_of_two_conditions,
     check::that(calls.read() == 2, "the node has run twice");
 }
 
+FLOW_MODEL(graph_sinks_with_a_condition,
+           .about = "in a graph with a condition, the run ends after the last of two nodes",
+           .preemptions = 2) {
+    model_context context;
+    sys::cell<int> left{0};
+    sys::cell<int> right{0};
+    auto graph = std::make_unique<task_graph>();
+    graph->add_condition([&] { return left.write(1), 0; });
+    graph->add([&] { right.write(2); });
+    auto result = graph->start(context.get_executor());
+    sys::thread other([&] { context.run(); });
+    while (!result.is_ready()) {
+        context.run();
+        sys::yield();
+    }
+    graph.reset(); // at once
+    check::that(result.get() && left.read() + right.read() == 3, "the writes of both");
+    other.join();
+}
+
 FLOW_MODEL(graph_edges_to_a_condition, .about = "a condition sees what all nodes before it did",
            .preemptions = 2) {
     model_context context;

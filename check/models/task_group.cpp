@@ -37,6 +37,42 @@ POOL_MODEL(group_stop_is_seen,
     stopper.join();
 }
 
+namespace {
+
+void two_tasks_with_one_place(unsigned threads) {
+    thread_pool pool({.threads = threads});
+    task_group group(pool, {.concurrency = 1});
+    int inside = 0;
+    int ended = 0;
+    const auto body = [&] {
+        check::that(++inside == 1, "one task at a time");
+        sys::yield();
+        --inside;
+        ++ended;
+    };
+    group.spawn(body);
+    group.spawn(body);
+    group.wait();
+    check::that(ended == 2, "both tasks have run");
+}
+
+} // namespace
+
+POOL_MODEL(group_limit, .about = "the second task of a group with one place follows the first",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    two_tasks_with_one_place(2);
+}
+
+POOL_MODEL(group_limit_exceeded, .about = "a task begins although the group has no free place",
+           .preemptions = 1, .spurious = 0, .timeouts = 0, .mutant = "group_exceeds_its_limit") {
+    two_tasks_with_one_place(2);
+}
+
+POOL_MODEL(group_limit_forgets, .about = "a runner leaves a task in the queue", .preemptions = 1,
+           .spurious = 0, .timeouts = 0, .mutant = "group_runner_leaves_the_queue") {
+    two_tasks_with_one_place(1);
+}
+
 EKIDEN_MODEL(group_count_ends_after_wait, .about = "nobody touches a group whose wait has returned",
              .preemptions = 4) {
     auto tasks = std::make_unique<task_count>();

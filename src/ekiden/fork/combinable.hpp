@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/next_number.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -56,7 +57,7 @@ public:
         sys::atomic<node*>& bucket = buckets_[me % bucket_count];
         // [CB1] Acquire: makes `next` and `owner` of all nodes of the bucket visible. Pairs with the release
         // in add().
-        for (node* n = bucket.load(sys::acquire); n != nullptr; n = n->next) {
+        for (node* n = bucket.load(sys::acquire); n != nullptr; n = n->next.read()) {
             if (n->owner == me) return n->value;
         }
         return add(bucket, me);
@@ -67,7 +68,8 @@ public:
     void combine_each(F&& f) {
         for (const sys::atomic<node*>& bucket : buckets_) {
             // Relaxed is enough, because no other thread uses the object.
-            for (node* n = bucket.load(sys::relaxed); n != nullptr; n = n->next) std::invoke(f, n->value);
+            for (node* n = bucket.load(sys::relaxed); n != nullptr; n = n->next.read())
+                std::invoke(f, n->value);
         }
     }
 
@@ -97,7 +99,7 @@ public:
     /// Destroys all values. The next call of local() in a thread makes a new value.
     void clear() noexcept {
         for (sys::atomic<node*>& bucket : buckets_) {
-            for (node* n = bucket.load(sys::relaxed); n != nullptr;) delete std::exchange(n, n->next);
+            for (node* n = bucket.load(sys::relaxed); n != nullptr;) delete std::exchange(n, n->next.read());
             bucket.store(nullptr, sys::relaxed);
         }
     }
@@ -110,7 +112,7 @@ private:
         node(std::uint64_t thread, std::function<T()>& make) : owner(thread), value(make()) {}
 
         const std::uint64_t owner;
-        node* next = nullptr;
+        sys::cell<node*> next{nullptr};
         T value;
     };
 
@@ -127,10 +129,11 @@ private:
 
     [[gnu::noinline]] T& add(sys::atomic<node*>& bucket, std::uint64_t me) {
         auto* const fresh = new node(me, make_);
-        fresh->next = bucket.load(sys::relaxed);
+        node* newest = bucket.load(sys::relaxed);
         // [CB1] Release: publishes the node, and the nodes behind it. Pairs with the acquire in local().
-        while (!bucket.compare_exchange_weak(fresh->next, fresh, sys::acq_rel, sys::relaxed)) {
-        }
+        do {
+            fresh->next.write(EKIDEN_MUTANT(combinable_loses_the_others) ? nullptr : newest);
+        } while (!bucket.compare_exchange_weak(newest, fresh, sys::acq_rel, sys::relaxed));
         return fresh->value;
     }
 

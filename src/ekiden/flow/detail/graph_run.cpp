@@ -153,10 +153,12 @@ future<bool> graph_run::start(any_executor where, const std::stop_token& stop,
     }
     pending_.store(has_conditions_ ? count : sinks_, sys::relaxed); // the posts publish this value
     graph_node* list = nullptr;
+    ready_nodes ready;
     for (std::size_t i = 0; i + 1 < count; ++i) {
         if (has_conditions_) (void)begin(*roots_[i]);
-        give(*roots_[i], list);
+        ready.add(*roots_[i]);
     }
+    give_all(ready.take(), list);
     graph_node& last = *roots_.back();
     if (has_conditions_) (void)begin(last);
     while (list != nullptr) drive(*std::exchange(list, list->next_in_list_)); // a stop was requested already
@@ -175,7 +177,11 @@ void graph_node::run_as_task(graph_node& self, task_request request) noexcept {
 
 void graph_run::drive(graph_node& node) noexcept {
     std::size_t choice = graph_node::no_choice;
-    if (call(node, choice)) continue_after(node, choice);
+    graph_node* list = nullptr; // nodes that may begin, in a run that is over
+    if (node.first_inside_ != nullptr) [[unlikely]]
+        give_inside(node, list);
+    // If the list is not empty, the run is over, and call() returns true.
+    if (call(node, choice)) continue_with(&node, choice, list);
 }
 
 /// Calls the callable of a node, unless the run is over. Returns false if the callable is a coroutine, which
@@ -191,11 +197,17 @@ bool graph_run::call(graph_node& node, std::size_t& choice) noexcept {
 }
 
 void graph_run::continue_after(graph_node& ended, std::size_t choice) noexcept {
-    graph_node* list = nullptr; // nodes that may begin, in a run that is over
-    graph_node* node = &ended;
+    continue_with(&ended, choice, nullptr);
+}
+
+/// Continues the run after `node` has ended. `list` contains nodes that may begin, in a run that is over.
+void graph_run::continue_with(graph_node* node, std::size_t choice, graph_node* list) noexcept {
     do {
         node = complete(*node, choice, list);
-        if (node == nullptr && list != nullptr) node = std::exchange(list, list->next_in_list_);
+        if (node == nullptr && list != nullptr) {
+            node = std::exchange(list, list->next_in_list_);
+            give_inside(*node, list);
+        }
         choice = graph_node::no_choice;
     } while (node != nullptr && call(*node, choice));
 }
@@ -210,6 +222,20 @@ void graph_run::give(graph_node& node, graph_node*& list) noexcept {
     }
 }
 
+/// Gives all nodes of a list. The caller must hold another part of the run.
+void graph_run::give_all(graph_node* ready, graph_node*& list) noexcept {
+    while (ready != nullptr) {
+        graph_node& node = *ready;
+        ready = node.next_in_list_; // before the post, because the node may run at once
+        give(node, list);
+    }
+}
+
+/// Gives the nodes that are inside the tree of `node`. The caller must run `node` afterwards.
+void graph_run::give_inside(graph_node& node, graph_node*& list) noexcept {
+    give_all(std::exchange(node.first_inside_, nullptr), list);
+}
+
 /// Lets the successors of a node begin. Returns one of them, which the caller runs next. The run may end in
 /// this call. If the result is null and `list` is empty, the caller holds no part of the run any more.
 graph_node* graph_run::complete(graph_node& node, std::size_t choice, graph_node*& list) noexcept {
@@ -220,15 +246,18 @@ graph_node* graph_run::complete(graph_node& node, std::size_t choice, graph_node
         return nullptr;
     }
     graph_node* kept = nullptr;
+    ready_nodes ready;
+    const bool is_wide = node.next_.size() > ready_nodes::few;
     for (graph_node* const later : node.next_) {
         // [GR1] Release: publishes what this node did. Acquire: the thread that passes the last edge sees
         // what all nodes before `later` did.
         if (later->edges_.fetch_sub(1, sys::acq_rel) != 1) continue;
         later->edges_.store(later->strong_,
                             sys::relaxed); // for the next run; the end of this run publishes it
-        if (kept != nullptr) give(*kept, list);
+        if (kept != nullptr) is_wide ? ready.add(*kept) : give(*kept, list);
         kept = later;
     }
+    if (is_wide) give_all(ready.take(), list);
     return kept;
 }
 
@@ -249,11 +278,12 @@ graph_node* graph_run::complete_with_conditions(graph_node& node, std::size_t ch
     // next begin did.
     const bool runs_again = node.begun_.fetch_sub(1, sys::acq_rel) > 1;
     graph_node* last = nullptr;
+    ready_nodes ready;
     const auto may_begin = [&](graph_node& later) {
         if (last != nullptr) {
             // Before the begin, because the begin may end at once.
             pending_.fetch_add(1, sys::relaxed);
-            if (begin(*last)) give(*last, list);
+            if (begin(*last)) ready.add(*last);
         }
         last = &later;
     };
@@ -267,6 +297,7 @@ graph_node* graph_run::complete_with_conditions(graph_node& node, std::size_t ch
             if ((later->edges_.fetch_add(1, sys::acq_rel) + 1) % later->strong_ == 0) may_begin(*later);
         }
     }
+    give_all(ready.take(), list);
     if (last != nullptr) {
         if (runs_again) give(node, list);
         return begin(*last) ? last : nullptr;

@@ -45,6 +45,7 @@ protected:
 
 private:
     friend class graph_run;
+    friend class ready_nodes;
     friend struct node_done;
 
     const caller call_;
@@ -58,7 +59,10 @@ private:
     sys::atomic<std::uint64_t> edges_{0};
     // Only in a graph with conditions: the begins of the node that have not ended.
     sys::atomic<std::uint32_t> begun_{0};
-    graph_node* next_in_list_ = nullptr; // for the thread that has found that this node may begin
+    graph_node* next_in_list_ = nullptr; // in a list of nodes that may begin; see ready_nodes
+    graph_node* first_inside_ =
+        nullptr;             // the nodes that the task of this node posts before it runs this node
+    unsigned char rank_ = 0; // the logarithm of the number of nodes in this tree of ready_nodes
     std::size_t number_ = 0;
     std::string name_;
 };
@@ -78,6 +82,45 @@ struct node_done {
     void succeed() const noexcept;
     void fail(std::exception_ptr error) const noexcept;
     void drop() const noexcept;
+};
+
+/// The nodes that one thread has found to be ready, and gives to other threads.
+///
+/// The nodes are in binomial trees. The task of a root first posts the trees inside its tree, the largest
+/// tree first. So a thief, which steals the oldest task, steals about half of the nodes that are left. If
+/// each node were a task in the deque, a thief would steal each node separately, and each theft would cost a
+/// heavy fence. A thread adds a node in amortised constant time.
+class ready_nodes {
+public:
+    /// For at most this number of nodes, single posts are faster.
+    static constexpr std::size_t few = 8;
+
+    void add(graph_node& node) noexcept {
+        graph_node* tree = &node;
+        tree->rank_ = 0;
+        while (smallest_ != nullptr && smallest_->rank_ == tree->rank_) {
+            graph_node* const root = std::exchange(smallest_, smallest_->next_in_list_);
+            tree->next_in_list_ = root->first_inside_;
+            root->first_inside_ = tree;
+            ++root->rank_;
+            tree = root;
+        }
+        tree->next_in_list_ = smallest_;
+        smallest_ = tree;
+    }
+    /// Removes all trees. Returns the list of their roots. The root of the largest tree is the first.
+    [[nodiscard]] graph_node* take() noexcept {
+        graph_node* list = nullptr;
+        while (smallest_ != nullptr) {
+            graph_node* const tree = std::exchange(smallest_, smallest_->next_in_list_);
+            tree->next_in_list_ = list;
+            list = tree;
+        }
+        return list;
+    }
+
+private:
+    graph_node* smallest_ = nullptr; // the trees, in the order of their ranks
 };
 
 /// All nodes of a graph, and its run.
@@ -115,6 +158,9 @@ private:
     [[nodiscard]] graph_node* complete_with_conditions(graph_node& node, std::size_t choice,
                                                        graph_node*& list) noexcept;
     void give(graph_node& node, graph_node*& list) noexcept;
+    void give_all(graph_node* ready, graph_node*& list) noexcept;
+    void give_inside(graph_node& node, graph_node*& list) noexcept;
+    void continue_with(graph_node* node, std::size_t choice, graph_node* list) noexcept;
 
     std::vector<std::unique_ptr<graph_node>> nodes_;
     bool has_coroutines_ = false;

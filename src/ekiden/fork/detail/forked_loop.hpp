@@ -11,6 +11,7 @@
 
 #include <ekiden/fork/fork_child.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <cstddef>
 #include <new>
@@ -44,7 +45,8 @@ public:
 
     /// Call this at the end of each piece.
     void end_one() noexcept {
-        if (!one_has_ended_.exchange(true, sys::relaxed)) run_.release_place();
+        if (!one_has_ended_.exchange(true, sys::relaxed) || EKIDEN_MUTANT(loop_releases_both_places))
+            run_.release_place();
     }
 
     struct end_of_one {

@@ -16,6 +16,7 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -96,7 +97,7 @@ public:
     [[nodiscard]] bool take_place() noexcept {
         // Relaxed: the counter protects no data.
         std::size_t taken = places_taken_.load(sys::relaxed);
-        while (taken < options_.concurrency) {
+        while (taken < options_.concurrency || EKIDEN_MUTANT(loop_exceeds_its_limit)) {
             if (places_taken_.compare_exchange_weak(taken, taken + 1, sys::relaxed, sys::relaxed))
                 return true;
         }

@@ -149,7 +149,7 @@ private:
 void task_group::begin_or_queue(task* spawned) {
     {
         const std::lock_guard guard(lock_);
-        if (places_taken_ == concurrency_) {
+        if (places_taken_ == concurrency_ && !EKIDEN_MUTANT(group_exceeds_its_limit)) {
             queue_.push(spawned);
             return;
         }
@@ -171,7 +171,8 @@ void task_group::begin_or_queue(task* spawned) {
 task* task_group::next_or_leave() noexcept {
     {
         const std::lock_guard guard(lock_);
-        if (task* const next = queue_.take()) return next;
+        if (task* const next = EKIDEN_MUTANT(group_runner_leaves_the_queue) ? nullptr : queue_.take())
+            return next;
         --places_taken_;
     }
     tasks_.end();
