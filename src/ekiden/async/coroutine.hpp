@@ -186,9 +186,10 @@ private:
 /// co_spawn() stores the lambda that was passed to it.
 ///
 /// The frame of a coroutine lies in memory that the library recycles. If the first parameters of the function
-/// are (std::allocator_arg_t, const Allocator&), this allocator allocates the frame.
+/// are (std::allocator_arg_t, const Allocator&), this allocator allocates the frame. In `co_await f()`, clang
+/// 20 and newer may place the frame of f in the frame of the awaiting coroutine, without an allocation.
 template <class T = void>
-class [[nodiscard]] coroutine {
+class [[nodiscard]] EKIDEN_AWAIT_ELIDABLE coroutine {
 public:
     using promise_type = detail::coroutine_promise_of<T>;
 

@@ -37,6 +37,17 @@
 #endif
 #endif
 
+/// Lets clang 20 and newer place the frame of a coroutine in the frame of the coroutine that awaits it at
+/// once. Other compilers ignore the name.
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::coro_await_elidable)
+#define EKIDEN_AWAIT_ELIDABLE [[clang::coro_await_elidable]]
+#endif
+#endif
+#if !defined(EKIDEN_AWAIT_ELIDABLE)
+#define EKIDEN_AWAIT_ELIDABLE
+#endif
+
 /// The inline namespace of all names in ekiden. Builds that must not be linked with each other use different
 /// inline namespaces. There are separate namespaces for the checking build (see check/), for builds with
 /// annotated locks (see lock_annotation.hpp), for builds with lock checks (see context/held_locks.hpp), and
