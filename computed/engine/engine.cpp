@@ -28,7 +28,8 @@ void engine::load(line& it) noexcept {
 /// Waits until the line is served. Another event may change the state of the line before the request begins.
 void engine::take(line& it, bool is_write) noexcept {
     core& at = *here_;
-    const line_table::service request = lines_.reserve(it, at.number, at.clock, is_write);
+    const line_table::service request = lines_.reserve(
+        it, at.number, at.clock, is_write ? line_table::request::modify : line_table::request::read);
     if (request.start > at.clock) {
         at.clock = request.start;
         synchronize();
@@ -48,7 +49,8 @@ void engine::store(line& it) noexcept {
         synchronize();
     }
     if (it.owned_by(here_->number)) return;
-    const line_table::service request = lines_.reserve(it, here_->number, here_->clock, true);
+    const line_table::service request = 
+        lines_.reserve(it, here_->number, here_->clock, line_table::request::write);
     line_table::give(it, here_->number, true);
     if (request.length == 0) return;
     core& mine = *here_;

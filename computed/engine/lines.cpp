@@ -42,7 +42,8 @@ picoseconds line_table::write_cost(const line& it, unsigned core) const noexcept
     return machine_.line[it.sharers.exceeds(socket_[core]) ? 2 : it.sharers.exceeds(cluster_[core]) ? 1 : 0];
 }
 
-line_table::service line_table::reserve(line& it, unsigned core, picoseconds now, bool is_write) noexcept {
+line_table::service line_table::reserve(line& it, unsigned core, picoseconds now, request what) noexcept {
+    const bool is_write = what != request::read;
     service found{now, is_write ? write_cost(it, core) : read_cost(it, core)};
     if (it.free > now) {
         found.start = it.free;
@@ -52,7 +53,7 @@ line_table::service line_table::reserve(line& it, unsigned core, picoseconds now
     }
     const bool is_copy = !is_write && it.owner == 0;
     it.free = found.start + (is_copy ? std::min(found.length, machine_.share) : found.length);
-    if (is_write && found.length > machine_.cold) it.free += machine_.hold;
+    if (what == request::modify && found.length > machine_.cold) it.free += machine_.hold;
     it.last = static_cast<std::uint16_t>(core);
     return found;
 }

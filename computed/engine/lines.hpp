@@ -82,7 +82,10 @@ public:
     };
 
     /// Reserves the line for a request of `core` that is made at `now`. The request does not change the state yet.
-    service reserve(line& it, unsigned core, picoseconds now, bool is_write) noexcept;
+    /// A read-modify-write keeps the line for a while after its end, because the core has its next locked operations
+    /// under way (`hold` of the table).
+    enum class request : std::uint8_t { read, write, modify };
+    service reserve(line& it, unsigned core, picoseconds now, request what) noexcept;
     /// Changes the state, at the start of the request.
     static void give(line& it, unsigned core, bool is_write) noexcept;
 

@@ -26,7 +26,7 @@ machine read_machine(const std::string& file) {
     number("store_buffer", made.store_buffer);
     cost("pause", made.pause), cost("yield", made.yield), cost("clock", made.clock);
     cost("futex_wait", made.futex_wait), cost("futex_wake", made.futex_wake);
-    cost("wake_each", made.wake_each), cost("wake", made.wake), cost("wake_deep", made.wake_deep);
+    cost("wake_each", made.wake_each), cost("wake_queue", made.wake_queue), cost("wake", made.wake), cost("wake_deep", made.wake_deep);
     cost("deep_after", made.deep_after), cost("switch", made.context_switch), cost("slice", made.slice);
     cost("create", made.create), cost("membarrier", made.membarrier), cost("interrupt", made.interrupt);
     cost("allocate", made.allocate), cost("release", made.release);
@@ -51,6 +51,8 @@ machine read_machine(const std::string& file) {
     if (!names.empty()) throw std::runtime_error(file + ": lacks '" + names.begin()->first + "'");
     if (made.total() == 0 || made.total() > 128 || made.store_buffer == 0)
         throw std::runtime_error(file + ": must have 1 to 128 cores and a store buffer");
+    if (made.atomic == 0 || made.pause == 0 || made.yield == 0 || made.clock == 0)
+        throw std::runtime_error(file + ": a loop that waits must take time, so atomic, pause, yield and clock must not be 0");
     return made;
 }
 

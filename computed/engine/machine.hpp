@@ -30,7 +30,7 @@ struct machine {
 
     picoseconds line[3] = {}; ///< a line comes from another core, for each distance
     picoseconds cold = 0;     ///< the first access to a line that no core has
-    picoseconds hold = 0;     ///< a core keeps a line for this long after it became the owner
+    picoseconds hold = 0;     ///< a core keeps a line for this long after a read-modify-write
     picoseconds share = 0;    ///< for this long, a reader that gets a shared copy keeps the line busy
     unsigned store_buffer = 1; ///< the number of stores that may wait for their lines
 
@@ -40,7 +40,8 @@ struct machine {
 
     picoseconds futex_wait = 0; ///< the system call, until the thread sleeps
     picoseconds futex_wake = 0; ///< the system call
-    picoseconds wake_each = 0;  ///< more for each thread that the call wakes
+    picoseconds wake_each = 0;  ///< more for each thread that the call wakes, with an interrupt for an idle core
+    picoseconds wake_queue = 0; ///< the same, if no core is idle
     picoseconds wake = 0;       ///< from the wake-up until the thread runs on an idle core
     picoseconds wake_deep = 0;  ///< more if that core was idle for longer than `deep_after`
     picoseconds deep_after = 0;

@@ -152,7 +152,7 @@ int engine::wake(const void* word, unsigned count) noexcept {
     while (count-- != 0 && !queue.empty()) {
         thread& one = *queue.front();
         queue.pop_front();
-        here_->clock += machine_.wake_each;
+        here_->clock += idle_core_near(one.core) != nullptr ? machine_.wake_each : machine_.wake_queue;
         wake_one(one, here_->clock + machine_.wake);
         ++count_woken;
     }

@@ -40,7 +40,7 @@ double fork_join(const setting& s) {
     return static_cast<double>(sys::now_ns() - begin) / static_cast<double>(all);
 }
 
-/// A loop of 2000 rounds of 50 ns each, 100 us in all. Pause is the time between the loops, in us.
+/// A loop of 200 rounds of 500 ns each, 100 us in all. Pause is the time between the loops, in us.
 template <unsigned Pause>
 double loop(const setting& s) {
     constexpr unsigned rounds = 21;
@@ -51,7 +51,7 @@ double loop(const setting& s) {
         times.push_back(pool.get()
                             .submit([] {
                                 const std::uint64_t begin = sys::now_ns();
-                                parallel_for(0, 2000, [](int) { work(50); });
+                                parallel_for(0, 200, [](int) { work(500); });
                                 return static_cast<double>(sys::now_ns() - begin);
                             })
                             .get());
