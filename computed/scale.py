@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -22,14 +23,19 @@ GOOD, FAIR = 1.5, 2.0  # up to GOOD, a row is valid; up to FAIR, it has a mark
 COLORS = {"ekiden": "#0b6e4f", "shared queue": "#c1440e", "textbook stealing": "#3a5a98", "futex mutex": "#8a6d00"}
 
 
-def rows_of(command):
-    """Runs a program of rows. Returns its objects."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+def rows_of(command, limit_s=600):
+    """Runs a program of rows. Returns its objects, as many as it has printed within the limit."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        try:
+            text, _ = running.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)  # each row has a process of its own
+            text, _ = running.communicate()
+    return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
 
 
-def compute(program, table, cores, extra=()):
-    return rows_of([program, "--table", str(TABLES / f"{table}.table"), "--cores", str(cores), *extra])
+def compute(program, table, cores, *extra, limit_s=600):
+    return rows_of([program, "--table", str(TABLES / f"{table}.table"), "--cores", str(cores), *extra], limit_s)
 
 
 def lower_quartile(values):
@@ -57,11 +63,18 @@ def verdict(ratio):
     return "valid" if factor <= GOOD else "marked" if factor <= FAIR else "not valid"
 
 
-def curves(computed, table, most):
-    counts = [c for c in CORES if c <= most]
+def curves(computed, table, most, limit_s):
+    """Returns all points. A row of another system that would take too long is left out. With many cores, the others have
+    fewer tasks, because the engine has to compute each attempt of a worker that finds nothing."""
+    def part(job):
+        cores, system = job
+        scale = 1 if system == "ekiden" or cores < 32 else 0.1
+        return compute(computed, table, cores, "--system", system, "--scale", str(scale), limit_s=limit_s)
+
+    jobs = [(c, s) for c in CORES if c <= most for s in COLORS]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        found = pool.map(lambda cores: compute(computed, table, cores), reversed(counts))
-        return [one for part in found for one in part if not one["row"].startswith("probe")]
+        found = pool.map(part, jobs)
+        return [one for points in found for one in points if not one["row"].startswith("probe")]
 
 
 def picture(row, points):
@@ -132,12 +145,13 @@ def main():
     options.add_argument("--computed", required=True, help="the program ekiden-computed")
     options.add_argument("--rows", required=True, help="the program ekiden-rows")
     options.add_argument("--rounds", type=int, default=12, help="rounds of the measurement")
+    options.add_argument("--limit", type=int, default=300, help="seconds for the rows of one system with one number of cores")
     options.add_argument("--out", required=True, help="the JSON file")
     options.add_argument("--page", required=True, help="the HTML file")
     asked = options.parse_args()
     results = {"machine": "two sockets of 64 cores, with 8 clusters in each",
                "validation": validate(asked.computed, asked.rows, asked.rounds),
-               "curves": curves(asked.computed, "sockets128", 128)}
+               "curves": curves(asked.computed, "sockets128", 128, asked.limit)}
     pathlib.Path(asked.out).write_text(json.dumps(results, indent=1) + "\n")
     pathlib.Path(asked.page).write_text(page(results))
     counts = {}

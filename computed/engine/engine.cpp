@@ -49,7 +49,7 @@ void engine::store(line& it) noexcept {
         synchronize();
     }
     if (it.owned_by(here_->number)) return;
-    const line_table::service request = 
+    const line_table::service request =
         lines_.reserve(it, here_->number, here_->clock, line_table::request::write);
     line_table::give(it, here_->number, true);
     if (request.length == 0) return;
@@ -139,7 +139,8 @@ void engine::synchronize() noexcept {
 void engine::dispatch() noexcept {
     for (;;) {
         if (events_.empty()) {
-            std::fputs("ekiden: computed machine: every thread sleeps, and no thread can wake another one\n", stderr);
+            std::fputs("ekiden: computed machine: every thread sleeps, and no thread can wake another one\n",
+                       stderr);
             std::abort();
         }
         std::pop_heap(events_.begin(), events_.end());

@@ -1,12 +1,13 @@
 /// The engine of the computed machine: a simulation of cores, each with a clock of its own.
 ///
-/// Part: computed (engine). The threads of a program are fibers of one real thread. A thread goes on until the clock of
-/// its core is later than the time of the next event. Then the fiber of that event continues. So all operations that
-/// other cores can see happen in the order of the clocks (a conservative simulation). Equal programs with equal tables
-/// give equal runs.
+/// Part: computed (engine). The threads of a program are fibers of one real thread. A thread goes on until
+/// the clock of its core is later than the time of the next event. Then the fiber of that event continues. So
+/// all operations that other cores can see happen in the order of the clocks (a conservative simulation).
+/// Equal programs with equal tables give equal runs.
 ///
-/// The compiler calls hooks.cpp at each access to memory (-fsanitize=thread, without the library of ThreadSanitizer).
-/// The names of src/ekiden/sys that concern time and threads call runtime.cpp. Both call this class.
+/// The compiler calls hooks.cpp at each access to memory (-fsanitize=thread, without the library of
+/// ThreadSanitizer). The names of src/ekiden/sys that concern time and threads call runtime.cpp. Both call
+/// this class.
 #pragma once
 
 #include <check/engine/fiber.hpp>
@@ -30,8 +31,8 @@ public:
     engine(const engine&) = delete;
     engine& operator=(const engine&) = delete;
 
-    /// Calls `program` as thread 0 on core 0, and returns when the program has returned. Threads that still run then
-    /// are abandoned. Only one call in a process is allowed.
+    /// Calls `program` as thread 0 on core 0, and returns when the program has returned. Threads that still
+    /// run then are abandoned. Only one call in a process is allowed.
     void run(std::function<void()> program);
 
     // ---- memory. The caller makes the access itself, right after the call.
@@ -70,8 +71,8 @@ public:
     [[nodiscard]] picoseconds cpu_of(unsigned thread) const noexcept;
     [[nodiscard]] bool is_asleep(unsigned thread) const noexcept;
 
-    /// Sleeps while nothing has woken the word. `is_unchanged` is called in the moment in which the thread would fall
-    /// asleep. `deadline` is on the clock of now_ns(), or `never`.
+    /// Sleeps while nothing has woken the word. `is_unchanged` is called in the moment in which the thread
+    /// would fall asleep. `deadline` is on the clock of now_ns(), or `never`.
     enum class woken : std::uint8_t { unequal, by_thread, by_time };
     static constexpr std::uint64_t never = ~std::uint64_t{0};
     woken wait(const void* word, bool (*is_unchanged)(const void*, std::uint32_t), std::uint32_t expected,
@@ -92,7 +93,7 @@ private:
         unsigned core = 0;
         picoseconds virtual_time = 0; // the processor time, corrected after sleeps as in fair schedulers
         picoseconds used = 0;
-        picoseconds began = 0; // when it last got a core
+        picoseconds began = 0;    // when it last got a core
         std::uint64_t sleeps = 0; // counts sleeps, so that an old timeout is not taken for a new one
         const void* word = nullptr;
         void (*run)(void*) = nullptr;
@@ -119,7 +120,8 @@ private:
         what kind;
         unsigned number; // of the core or the thread
         std::uint64_t sleep;
-        [[nodiscard]] bool operator<(const event& other) const noexcept { // the heap has the greatest in front
+        [[nodiscard]] bool
+        operator<(const event& other) const noexcept { // the heap has the greatest in front
             return time != other.time ? time > other.time : order > other.order;
         }
     };
@@ -163,8 +165,8 @@ private:
     std::function<void()> program_;
 };
 
-/// The engine while a program of the computed machine runs and the engine itself does not. Otherwise null. The hooks do
-/// nothing while it is null.
+/// The engine while a program of the computed machine runs and the engine itself does not. Otherwise null.
+/// The hooks do nothing while it is null.
 extern engine* running;
 
 /// Keeps `running` null while the engine works.

@@ -1,7 +1,8 @@
 /// operator new and delete of programs of the computed machine. The memory is in the arena.
 ///
-/// Part: computed (engine). The allocator has the parts that matter for lines: each thread has lists of free blocks of its
-/// own, and takes new memory from pages of its own. A block goes to the lists of the thread that frees it.
+/// Part: computed (engine). The allocator has the parts that matter for lines: each thread has lists of free
+/// blocks of its own, and takes new memory from pages of its own. A block goes to the lists of the thread
+/// that frees it.
 #pragma once
 
 #include <cstddef>

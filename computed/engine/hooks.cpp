@@ -1,5 +1,6 @@
-// The functions that compilers call at accesses to memory in code that is built with -fsanitize=thread. The program is
-// not linked with ThreadSanitizer. Instead, these functions charge the accesses to the clock of the running core.
+// The functions that compilers call at accesses to memory in code that is built with -fsanitize=thread. The
+// program is not linked with ThreadSanitizer. Instead, these functions charge the accesses to the clock of
+// the running core.
 #include <computed/engine/engine.hpp>
 
 #include <cstddef>
@@ -64,8 +65,8 @@ void __tsan_vptr_read(void** at) { access(at, false); }
 void __tsan_read_range(void* at, std::size_t size) { range(at, size, false); }
 void __tsan_write_range(void* at, std::size_t size) { range(at, size, true); }
 
-#define EKIDEN_COMPUTED_ACCESS(name)                                                                                   \
-    void __tsan_read##name(void* at) { access(at, false); }                                                            \
+#define EKIDEN_COMPUTED_ACCESS(name)                                                                         \
+    void __tsan_read##name(void* at) { access(at, false); }                                                  \
     void __tsan_write##name(void* at) { access(at, true); }
 EKIDEN_COMPUTED_ACCESS(1)
 EKIDEN_COMPUTED_ACCESS(2)
@@ -81,28 +82,30 @@ void __tsan_unaligned_write4(void* at) { range(at, 4, true); }
 void __tsan_unaligned_write8(void* at) { range(at, 8, true); }
 void __tsan_unaligned_write16(void* at) { range(at, 16, true); }
 
-#define EKIDEN_COMPUTED_MODIFY(bits, type, name)                                                                       \
-    type __tsan_atomic##bits##_##name(volatile type* at, type operand, int) {                                          \
-        charge<&engine::modify>(at);                                                                                   \
-        return __atomic_##name(at, operand, __ATOMIC_SEQ_CST);                                                         \
+#define EKIDEN_COMPUTED_MODIFY(bits, type, name)                                                             \
+    type __tsan_atomic##bits##_##name(volatile type* at, type operand, int) {                                \
+        charge<&engine::modify>(at);                                                                         \
+        return __atomic_##name(at, operand, __ATOMIC_SEQ_CST);                                               \
     }
-#define EKIDEN_COMPUTED_ATOMIC(bits, type)                                                                             \
-    type __tsan_atomic##bits##_load(const volatile type* at, int) { return load(at); }                                 \
-    void __tsan_atomic##bits##_store(volatile type* at, type value, int order) { store(at, value, order); }            \
-    type __tsan_atomic##bits##_exchange(volatile type* at, type value, int) {                                          \
-        charge<&engine::modify>(at);                                                                                   \
-        return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                                       \
-    }                                                                                                                  \
-    bool __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* expected, type desired, int, int) {    \
-        return compare_exchange(at, expected, desired);                                                                \
-    }                                                                                                                  \
-    bool __tsan_atomic##bits##_compare_exchange_weak(volatile type* at, type* expected, type desired, int, int) {      \
-        return compare_exchange(at, expected, desired);                                                                \
-    }                                                                                                                  \
-    EKIDEN_COMPUTED_MODIFY(bits, type, fetch_add)                                                                      \
-    EKIDEN_COMPUTED_MODIFY(bits, type, fetch_sub)                                                                      \
-    EKIDEN_COMPUTED_MODIFY(bits, type, fetch_and)                                                                      \
-    EKIDEN_COMPUTED_MODIFY(bits, type, fetch_or)                                                                       \
+#define EKIDEN_COMPUTED_ATOMIC(bits, type)                                                                   \
+    type __tsan_atomic##bits##_load(const volatile type* at, int) { return load(at); }                       \
+    void __tsan_atomic##bits##_store(volatile type* at, type value, int order) { store(at, value, order); }  \
+    type __tsan_atomic##bits##_exchange(volatile type* at, type value, int) {                                \
+        charge<&engine::modify>(at);                                                                         \
+        return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                             \
+    }                                                                                                        \
+    bool __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* expected, type desired, int, \
+                                                       int) {                                                \
+        return compare_exchange(at, expected, desired);                                                      \
+    }                                                                                                        \
+    bool __tsan_atomic##bits##_compare_exchange_weak(volatile type* at, type* expected, type desired, int,   \
+                                                     int) {                                                  \
+        return compare_exchange(at, expected, desired);                                                      \
+    }                                                                                                        \
+    EKIDEN_COMPUTED_MODIFY(bits, type, fetch_add)                                                            \
+    EKIDEN_COMPUTED_MODIFY(bits, type, fetch_sub)                                                            \
+    EKIDEN_COMPUTED_MODIFY(bits, type, fetch_and)                                                            \
+    EKIDEN_COMPUTED_MODIFY(bits, type, fetch_or)                                                             \
     EKIDEN_COMPUTED_MODIFY(bits, type, fetch_xor)
 EKIDEN_COMPUTED_ATOMIC(8, std::uint8_t)
 EKIDEN_COMPUTED_ATOMIC(16, std::uint16_t)
@@ -110,7 +113,8 @@ EKIDEN_COMPUTED_ATOMIC(32, std::uint32_t)
 EKIDEN_COMPUTED_ATOMIC(64, std::uint64_t)
 
 void __tsan_atomic_thread_fence(int order) {
-    if (order != __ATOMIC_SEQ_CST || ekiden::computed::running == nullptr) return; // on x86, the others are free
+    if (order != __ATOMIC_SEQ_CST || ekiden::computed::running == nullptr)
+        return; // on x86, the others are free
     const inside in;
     in.it.full_fence();
 }

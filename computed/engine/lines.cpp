@@ -37,7 +37,8 @@ picoseconds line_table::write_cost(const line& it, unsigned core) const noexcept
     if (it.owner != 0) return machine_.line[static_cast<unsigned>(machine_.between(it.owner - 1U, core))];
     core_set self{};
     self.add(core);
-    if (!it.sharers.exceeds(self)) return it.sharers.empty() ? machine_.cold : 0; // nobody else: exclusive state
+    if (!it.sharers.exceeds(self))
+        return it.sharers.empty() ? machine_.cold : 0; // nobody else: exclusive state
     // The farthest reader must give up its copy.
     return machine_.line[it.sharers.exceeds(socket_[core]) ? 2 : it.sharers.exceeds(cluster_[core]) ? 1 : 0];
 }

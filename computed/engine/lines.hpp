@@ -1,12 +1,12 @@
 /// The cache lines of the computed machine: which cores have each line, and until when a line is busy.
 ///
-/// Part: computed (engine). The states are those of MESI. A line has one owner (modified or exclusive), or any number of
-/// readers (shared), or no core has it. Only lines of the arena and of static objects have a state. Each other access
-/// counts as a hit.
+/// Part: computed (engine). The states are those of MESI. A line has one owner (modified or exclusive), or
+/// any number of readers (shared), or no core has it. Only lines of the arena and of static objects have a
+/// state. Each other access counts as a hit.
 ///
-/// A request for a line that another core has begins when all earlier requests for that line have ended. So a busy line
-/// serves one request at a time, in the order of the clocks. Caches are unlimited: a core loses a line only to another
-/// core.
+/// A request for a line that another core has begins when all earlier requests for that line have ended. So a
+/// busy line serves one request at a time, in the order of the clocks. Caches are unlimited: a core loses a
+/// line only to another core.
 #pragma once
 
 #include <computed/engine/machine.hpp>
@@ -36,7 +36,9 @@ struct arena {
 struct core_set {
     std::uint64_t bits[2];
 
-    [[nodiscard]] bool has(unsigned core) const noexcept { return (bits[core / 64] >> (core % 64) & 1U) != 0; }
+    [[nodiscard]] bool has(unsigned core) const noexcept {
+        return (bits[core / 64] >> (core % 64) & 1U) != 0;
+    }
     void add(unsigned core) noexcept { bits[core / 64] |= std::uint64_t{1} << (core % 64); }
     [[nodiscard]] bool meets(const core_set& other) const noexcept {
         return ((bits[0] & other.bits[0]) | (bits[1] & other.bits[1])) != 0;
@@ -54,7 +56,9 @@ struct line {
     std::uint16_t owner; // the number of the owner plus 1, or 0
     std::uint16_t last;  // the core that made the last request
 
-    [[nodiscard]] bool readable_by(unsigned core) const noexcept { return owner == core + 1U || sharers.has(core); }
+    [[nodiscard]] bool readable_by(unsigned core) const noexcept {
+        return owner == core + 1U || sharers.has(core);
+    }
     /// A core that alone has the line may write to it without a message (exclusive state).
     [[nodiscard]] bool owned_by(unsigned core) const noexcept { return owner == core + 1U; }
 };
@@ -81,9 +85,9 @@ public:
         picoseconds length;
     };
 
-    /// Reserves the line for a request of `core` that is made at `now`. The request does not change the state yet.
-    /// A read-modify-write keeps the line for a while after its end, because the core has its next locked operations
-    /// under way (`hold` of the table).
+    /// Reserves the line for a request of `core` that is made at `now`. The request does not change the state
+    /// yet. A read-modify-write keeps the line for a while after its end, because the core has its next
+    /// locked operations under way (`hold` of the table).
     enum class request : std::uint8_t { read, write, modify };
     service reserve(line& it, unsigned core, picoseconds now, request what) noexcept;
     /// Changes the state, at the start of the request.

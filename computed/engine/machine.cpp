@@ -16,7 +16,9 @@ machine read_machine(const std::string& file) {
         names[name] = [&place](double value) { place = static_cast<unsigned>(value); };
     };
     const auto cost = [&names](const char* name, picoseconds& place) {
-        names[name] = [&place](double value) { place = static_cast<picoseconds>(std::llround(value * 1000)); };
+        names[name] = [&place](double value) {
+            place = static_cast<picoseconds>(std::llround(value * 1000));
+        };
     };
     number("sockets", made.sockets), number("clusters", made.clusters), number("cores", made.cores);
     cost("access", made.access), cost("call", made.call), cost("atomic", made.atomic);
@@ -26,7 +28,8 @@ machine read_machine(const std::string& file) {
     number("store_buffer", made.store_buffer);
     cost("pause", made.pause), cost("yield", made.yield), cost("clock", made.clock);
     cost("futex_wait", made.futex_wait), cost("futex_wake", made.futex_wake);
-    cost("wake_each", made.wake_each), cost("wake_queue", made.wake_queue), cost("wake", made.wake), cost("wake_deep", made.wake_deep);
+    cost("wake_each", made.wake_each), cost("wake_queue", made.wake_queue), cost("wake", made.wake),
+        cost("wake_deep", made.wake_deep);
     cost("deep_after", made.deep_after), cost("switch", made.context_switch), cost("slice", made.slice);
     cost("create", made.create), cost("membarrier", made.membarrier), cost("interrupt", made.interrupt);
     cost("allocate", made.allocate), cost("release", made.release);
@@ -52,7 +55,8 @@ machine read_machine(const std::string& file) {
     if (made.total() == 0 || made.total() > 128 || made.store_buffer == 0)
         throw std::runtime_error(file + ": must have 1 to 128 cores and a store buffer");
     if (made.atomic == 0 || made.pause == 0 || made.yield == 0 || made.clock == 0)
-        throw std::runtime_error(file + ": a loop that waits must take time, so atomic, pause, yield and clock must not be 0");
+        throw std::runtime_error(
+            file + ": a loop that waits must take time, so atomic, pause, yield and clock must not be 0");
     return made;
 }
 

@@ -1,6 +1,7 @@
 /// The table of a machine: how its cores are grouped, and what each step costs.
 ///
-/// Part: computed (engine). The files of the tables are in computed/tables. Each figure in a file names its source.
+/// Part: computed (engine). The files of the tables are in computed/tables. Each figure in a file names its
+/// source.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ using picoseconds = std::uint64_t;
 /// The distance between two cores.
 enum class distance : std::uint8_t { same_cluster, same_socket, other_socket };
 
-/// Cores have numbers. Core 0 is the first core of the first cluster of the first socket. All costs are in picoseconds.
+/// Cores have numbers. Core 0 is the first core of the first cluster of the first socket. All costs are in
+/// picoseconds.
 struct machine {
     std::string name;
     unsigned sockets = 1;
@@ -28,10 +30,10 @@ struct machine {
     picoseconds locked = 0; ///< a read-modify-write of a line that the core owns
     picoseconds fence = 0;  ///< a full fence without pending stores
 
-    picoseconds line[3] = {}; ///< a line comes from another core, for each distance
-    picoseconds cold = 0;     ///< the first access to a line that no core has
-    picoseconds hold = 0;     ///< a core keeps a line for this long after a read-modify-write
-    picoseconds share = 0;    ///< for this long, a reader that gets a shared copy keeps the line busy
+    picoseconds line[3] = {};  ///< a line comes from another core, for each distance
+    picoseconds cold = 0;      ///< the first access to a line that no core has
+    picoseconds hold = 0;      ///< a core keeps a line for this long after a read-modify-write
+    picoseconds share = 0;     ///< for this long, a reader that gets a shared copy keeps the line busy
     unsigned store_buffer = 1; ///< the number of stores that may wait for their lines
 
     picoseconds pause = 0;
@@ -40,7 +42,8 @@ struct machine {
 
     picoseconds futex_wait = 0; ///< the system call, until the thread sleeps
     picoseconds futex_wake = 0; ///< the system call
-    picoseconds wake_each = 0;  ///< more for each thread that the call wakes, with an interrupt for an idle core
+    picoseconds wake_each =
+        0; ///< more for each thread that the call wakes, with an interrupt for an idle core
     picoseconds wake_queue = 0; ///< the same, if no core is idle
     picoseconds wake = 0;       ///< from the wake-up until the thread runs on an idle core
     picoseconds wake_deep = 0;  ///< more if that core was idle for longer than `deep_after`
@@ -64,8 +67,9 @@ struct machine {
     }
 };
 
-/// Reads a table. A line of the file is `name value`, and a comment begins with '#'. Costs are in nanoseconds. Throws
-/// std::runtime_error with the name of the file if a line is invalid or a name is missing.
+/// Reads a table. A line of the file is `name value`, and a comment begins with '#'. Costs are in
+/// nanoseconds. Throws std::runtime_error with the name of the file if a line is invalid or a name is
+/// missing.
 [[nodiscard]] machine read_machine(const std::string& file);
 
 } // namespace ekiden::computed

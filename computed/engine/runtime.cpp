@@ -1,5 +1,6 @@
-// The functions of the platform that the timed build of the library calls: those that check/engine/access.hpp declares
-// for threads and time, and the functions of src/ekiden/sys whose sources the timed build leaves out.
+// The functions of the platform that the timed build of the library calls: those that check/engine/access.hpp
+// declares for threads and time, and the functions of src/ekiden/sys whose sources the timed build leaves
+// out.
 #include <computed/engine/runtime.hpp>
 
 #include <computed/engine/engine.hpp>
@@ -44,7 +45,8 @@ std::uint64_t time_ns() noexcept {
     return in.it.now_ns();
 }
 
-void* thread_local_object(const void* key, std::size_t size, std::size_t alignment, void (*make)(void*)) noexcept {
+void* thread_local_object(const void* key, std::size_t size, std::size_t alignment,
+                          void (*make)(void*)) noexcept {
     if (running == nullptr) { // static initialization, and the program around the runs
         struct outside {
             const void* key;
@@ -100,7 +102,8 @@ void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexc
     const inside in;
     (void)in.it.wait(&word, &computed::is_equal, expected, engine::never);
 }
-bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected, clock::time_point deadline) noexcept {
+bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
+                      clock::time_point deadline) noexcept {
     const auto at = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
     if (at <= 0) return false;
     const inside in;
@@ -131,7 +134,8 @@ thread_probe thread_probe::of_this_thread() noexcept {
     return made;
 }
 std::uint64_t thread_probe::cpu_ns() const noexcept {
-    return running != nullptr && thread_ != 0 ? running->cpu_of(static_cast<unsigned>(thread_ - 1)) / 1000 : 0;
+    return running != nullptr && thread_ != 0 ? running->cpu_of(static_cast<unsigned>(thread_ - 1)) / 1000
+                                              : 0;
 }
 bool thread_probe::is_asleep() const noexcept {
     return running != nullptr && thread_ != 0 && running->is_asleep(static_cast<unsigned>(thread_ - 1));
@@ -146,7 +150,8 @@ std::vector<int> usable_cpus() {
 std::vector<std::vector<int>> numa_nodes() {
     std::vector<std::vector<int>> nodes(1);
     for (const int cpu : usable_cpus()) {
-        const unsigned socket = running != nullptr ? running->table().socket_of(static_cast<unsigned>(cpu)) : 0;
+        const unsigned socket =
+            running != nullptr ? running->table().socket_of(static_cast<unsigned>(cpu)) : 0;
         if (socket == nodes.size()) nodes.emplace_back();
         nodes[socket].push_back(cpu);
     }

@@ -1,8 +1,8 @@
 // The threads of the computed machine, and the scheduler of its operating system.
 //
-// The scheduler has one queue of ready threads for all cores. A core that becomes free takes the thread with the least
-// virtual time. A thread that wakes up takes an idle core, if possible its last one or one near it. If no core is idle,
-// it takes the core of a thread that is ahead of it by half a slice, or waits.
+// The scheduler has one queue of ready threads for all cores. A core that becomes free takes the thread with
+// the least virtual time. A thread that wakes up takes an idle core, if possible its last one or one near it.
+// If no core is idle, it takes the core of a thread that is ahead of it by half a slice, or waits.
 #include <computed/engine/engine.hpp>
 #include <computed/engine/heap.hpp>
 
@@ -200,9 +200,10 @@ void engine::leave_core(state next) noexcept {
 
 engine::thread* engine::take_ready() noexcept {
     if (ready_.empty()) return nullptr;
-    const auto least = std::min_element(ready_.begin(), ready_.end(), [](const thread* one, const thread* other) {
-        return one->virtual_time < other->virtual_time;
-    });
+    const auto least =
+        std::min_element(ready_.begin(), ready_.end(), [](const thread* one, const thread* other) {
+            return one->virtual_time < other->virtual_time;
+        });
     thread* const taken = *least;
     ready_.erase(least);
     return taken;
@@ -224,7 +225,8 @@ engine::core* engine::idle_core_near(unsigned wanted) noexcept {
     int best_rank = 4;
     for (core& one : cores_) {
         if (one.running != nullptr) continue;
-        const int rank = one.number == wanted ? 0 : 1 + static_cast<int>(machine_.between(wanted, one.number));
+        const int rank =
+            one.number == wanted ? 0 : 1 + static_cast<int>(machine_.between(wanted, one.number));
         if (rank < best_rank) best = &one, best_rank = rank;
     }
     return best;
@@ -247,7 +249,8 @@ void engine::place(thread& arrived, picoseconds time) {
     core* ahead = nullptr;
     picoseconds most = arrived.virtual_time + claim;
     for (core& one : cores_) {
-        const picoseconds ran = one.running->virtual_time + (one.clock > one.running->began ? one.clock - one.running->began : 0);
+        const picoseconds ran =
+            one.running->virtual_time + (one.clock > one.running->began ? one.clock - one.running->began : 0);
         if (ran > most) ahead = &one, most = ran;
     }
     if (ahead != nullptr) ahead->slice_end = 0;

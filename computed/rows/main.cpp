@@ -48,8 +48,9 @@ bool measure_in_child(const row& it, const asked& how) {
     if (child == 0) {
         try {
             const double ns = figure_of(it, how);
-            std::printf("{\"row\": \"%s\", \"system\": \"%s\", \"cores\": %u, \"ns\": %.17g, \"ideal_ns\": %g}\n",
-                        it.name.c_str(), it.system.c_str(), how.cores, ns, it.ideal_ns);
+            std::printf(
+                "{\"row\": \"%s\", \"system\": \"%s\", \"cores\": %u, \"ns\": %.17g, \"ideal_ns\": %g}\n",
+                it.name.c_str(), it.system.c_str(), how.cores, ns, it.ideal_ns);
             std::fflush(stdout);
             ::_exit(0);
         } catch (const std::exception& problem) {
@@ -70,13 +71,20 @@ bool parse(int count, char** words, asked& how) {
         }
         if (i + 1 == count) return false;
         const char* const value = words[++i];
-        if (name == "--table") how.table = value;
-        else if (name == "--row") how.row_name = value;
-        else if (name == "--system") how.system = value;
-        else if (name == "--cores") how.cores = static_cast<unsigned>(std::atoi(value));
-        else if (name == "--rounds") how.rounds = static_cast<unsigned>(std::atoi(value));
-        else if (name == "--scale") how.scale = std::atof(value);
-        else return false;
+        if (name == "--table")
+            how.table = value;
+        else if (name == "--row")
+            how.row_name = value;
+        else if (name == "--system")
+            how.system = value;
+        else if (name == "--cores")
+            how.cores = static_cast<unsigned>(std::atoi(value));
+        else if (name == "--rounds")
+            how.rounds = static_cast<unsigned>(std::atoi(value));
+        else if (name == "--scale")
+            how.scale = std::atof(value);
+        else
+            return false;
     }
     return how.list || (how.cores != 0 && how.cores <= 128);
 }
@@ -86,8 +94,10 @@ bool parse(int count, char** words, asked& how) {
 int main(int count, char** words) {
     asked how;
     if (!parse(count, words, how)) {
-        std::fprintf(stderr, "usage: %s --list | [--table FILE] --cores N [--row TEXT] [--system TEXT]"
-                             " [--rounds R] [--scale X]\n", words[0]);
+        std::fprintf(stderr,
+                     "usage: %s --list | [--table FILE] --cores N [--row TEXT] [--system TEXT]"
+                     " [--rounds R] [--scale X]\n",
+                     words[0]);
         return 2;
     }
     bool well = true;
@@ -98,7 +108,8 @@ int main(int count, char** words) {
                 || (!how.system.empty() && one.system != how.system))
                 continue;
             if (measure_in_child(one, how)) continue;
-            std::fprintf(stderr, "ekiden: the row '%s' of '%s' failed\n", one.name.c_str(), one.system.c_str());
+            std::fprintf(stderr, "ekiden: the row '%s' of '%s' failed\n", one.name.c_str(),
+                         one.system.c_str());
             well = false;
         }
     }

@@ -1,8 +1,8 @@
 // Fork-join, loops, lanes and locks.
 #include <computed/rows/pools.hpp>
 
-#include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/fork/fork_join.hpp>
+#include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/mutex.hpp>
@@ -117,21 +117,22 @@ double sections(const setting& s) {
 double barrier_phase(const setting& s) {
     constexpr unsigned phases = 200;
     barrier all(s.cores);
-    return together(s.cores, [&](unsigned) {
-               for (unsigned i = 0; i != phases; ++i) all.arrive_and_wait();
-           })
+    return together(s.cores,
+                    [&](unsigned) {
+                        for (unsigned i = 0; i != phases; ++i) all.arrive_and_wait();
+                    })
            / phases;
 }
 
-const bool added =
-    add({"fork-join fib", "ekiden", &fork_join, 0}) && add({"loop of 100 us, awake", "ekiden", &loop<0>, 100'000})
-    && add({"loop of 100 us, asleep", "ekiden", &loop<5000>, 100'000})
-    && add({"lane task, 1 producer", "ekiden", &lane_tasks<1>, 0})
-    && add({"lane task, a producer per core", "ekiden", &lane_tasks<0>, 0})
-    && add({"mutex, a thread per core", "ekiden", &sections<mutex, 0>, 0})
-    && add({"mutex, 64 threads", "ekiden", &sections<mutex, 64>, 0})
-    && add({"mutex, a thread per core", "futex mutex", &sections<sys::slow_lock, 0>, 0})
-    && add({"barrier, a thread per core", "ekiden", &barrier_phase, 0});
+const bool added = add({"fork-join fib", "ekiden", &fork_join, 0})
+                   && add({"loop of 100 us, awake", "ekiden", &loop<0>, 100'000})
+                   && add({"loop of 100 us, asleep", "ekiden", &loop<5000>, 100'000})
+                   && add({"lane task, 1 producer", "ekiden", &lane_tasks<1>, 0})
+                   && add({"lane task, a producer per core", "ekiden", &lane_tasks<0>, 0})
+                   && add({"mutex, a thread per core", "ekiden", &sections<mutex, 0>, 0})
+                   && add({"mutex, 64 threads", "ekiden", &sections<mutex, 64>, 0})
+                   && add({"mutex, a thread per core", "futex mutex", &sections<sys::slow_lock, 0>, 0})
+                   && add({"barrier, a thread per core", "ekiden", &barrier_phase, 0});
 
 } // namespace
 } // namespace ekiden::rows

@@ -14,7 +14,8 @@ std::uint64_t tasks_for(const setting& s, std::uint64_t base, std::uint64_t per_
     return static_cast<std::uint64_t>(s.scale * static_cast<double>(base + per_core * s.cores));
 }
 
-/// The time of one task, in ns of the wall clock, when `producers` threads outside the pool post tasks of Work ns.
+/// The time of one task, in ns of the wall clock, when `producers` threads outside the pool post tasks of
+/// Work ns.
 template <class Pool, unsigned Producers, unsigned Work>
 double throughput(const setting& s) {
     const unsigned producers = Producers != 0 ? Producers : s.cores;
@@ -34,7 +35,8 @@ double throughput(const setting& s) {
     done.wait(each / 4 * producers);
     const std::uint64_t begin = sys::now_ns();
     const double producing = round(each);
-    const double before = static_cast<double>(sys::now_ns() - begin) - producing; // the start of the producers
+    const double before =
+        static_cast<double>(sys::now_ns() - begin) - producing; // the start of the producers
     done.wait((each / 4 + each) * producers);
     return (static_cast<double>(sys::now_ns() - begin) - before) / static_cast<double>(each * producers);
 }
@@ -68,7 +70,8 @@ double nested_spawn(const setting& s) {
     return static_cast<double>(sys::now_ns() - begin) / static_cast<double>(all);
 }
 
-/// All workers sleep. Then a thread posts as many tasks as there are workers. The time until all tasks run at once.
+/// All workers sleep. Then a thread posts as many tasks as there are workers. The time until all tasks run at
+/// once.
 template <class Pool>
 double wake_all(const setting& s) {
     constexpr unsigned rounds = 9;
@@ -82,7 +85,8 @@ double wake_all(const setting& s) {
         const std::uint64_t begin = sys::now_ns();
         for (unsigned i = 0; i != s.cores; ++i)
             pool.post([&, all = s.cores] {
-                if (started.fetch_add(1, sys::acq_rel) + 1 == all) complete.store(sys::now_ns(), sys::release);
+                if (started.fetch_add(1, sys::acq_rel) + 1 == all)
+                    complete.store(sys::now_ns(), sys::release);
                 while (complete.load(sys::acquire) == 0) sys::spin_hint();
                 ended.fetch_add(1, sys::release);
             });
@@ -135,7 +139,8 @@ bool add_pool(const char* system) {
 }
 
 const bool added = add_pool<own_pool>("ekiden") && add_pool<shared_queue>("shared queue")
-                   && add_pool<textbook>("textbook stealing") && add({"submit and get", "ekiden", &latency, 0});
+                   && add_pool<textbook>("textbook stealing")
+                   && add({"submit and get", "ekiden", &latency, 0});
 
 } // namespace
 } // namespace ekiden::rows

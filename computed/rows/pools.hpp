@@ -87,8 +87,8 @@ private:
     std::vector<sys::thread> threads_;
 };
 
-/// Work stealing as in textbooks: a deque of Chase and Lev for each worker, random victims, a queue with a mutex for
-/// tasks from outside. A worker that finds nothing in 64 rounds sleeps. Each post wakes a sleeper.
+/// Work stealing as in textbooks: a deque of Chase and Lev for each worker, random victims, a queue with a
+/// mutex for tasks from outside. A worker that finds nothing in 64 rounds sleeps. Each post wakes a sleeper.
 class textbook {
 public:
     explicit textbook(unsigned workers) : deques_(workers) {

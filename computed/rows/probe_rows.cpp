@@ -1,4 +1,5 @@
-// Probes of the machine: each shows one cost of the table. On the computed machine, they show what the engine makes of it.
+// Probes of the machine: each shows one cost of the table. On the computed machine, they show what the engine
+// makes of it.
 #include <computed/rows/row.hpp>
 
 #include <ekiden/sys/asymmetric_fence.hpp>
@@ -66,7 +67,8 @@ double ping_pong(const setting&) {
                     [&](unsigned me) {
                         bind(me);
                         for (unsigned i = me; i < turns; i += 2) {
-                            while (word.load(sys::acquire) != i) {}
+                            while (word.load(sys::acquire) != i) {
+                            }
                             word.store(i + 1, sys::release);
                         }
                     })
@@ -99,8 +101,8 @@ double futex_ping_pong(const setting&) {
                     })
            / turns;
 }
-/// A thread sleeps for 5 ms, and another thread wakes it. From before the wake-up until the thread runs, and the time of
-/// the call that wakes it.
+/// A thread sleeps for 5 ms, and another thread wakes it. From before the wake-up until the thread runs, and
+/// the time of the call that wakes it.
 template <bool Call>
 double futex_wake(const setting&) {
     constexpr unsigned rounds = 31;
@@ -137,10 +139,11 @@ bool probe(const char* name, measure run) { return add({std::string("probe: ") +
 const bool added =
     probe("load", &load) && probe("read-modify-write", &modify) && probe("fence", &fence)
     && probe("heavy fence", &heavy) && probe("pause", &pause) && probe("yield", &yield)
-    && probe("clock", &read_clock) && probe("new and delete", &allocate) && probe("futex wake of nobody", &wake_nobody)
-    && probe("futex wait that returns", &do_not_wait) && probe("start and join a thread", &start_and_join)
-    && probe("a line by turns", &ping_pong) && probe("a contended increment", &contended)
-    && probe("futex by turns", &futex_ping_pong) && probe("futex wake after 5 ms", &futex_wake<false>)
+    && probe("clock", &read_clock) && probe("new and delete", &allocate)
+    && probe("futex wake of nobody", &wake_nobody) && probe("futex wait that returns", &do_not_wait)
+    && probe("start and join a thread", &start_and_join) && probe("a line by turns", &ping_pong)
+    && probe("a contended increment", &contended) && probe("futex by turns", &futex_ping_pong)
+    && probe("futex wake after 5 ms", &futex_wake<false>)
     && probe("the call of that wake", &futex_wake<true>);
 
 } // namespace

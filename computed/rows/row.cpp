@@ -22,7 +22,8 @@ void work(std::uint64_t ns) noexcept {
 #if defined(EKIDEN_TIMED)
     computed::spend(ns);
 #else
-    for (const std::uint64_t end = sys::now_ns() + ns; sys::now_ns() < end;) {}
+    for (const std::uint64_t end = sys::now_ns() + ns; sys::now_ns() < end;) {
+    }
 #endif
 }
 

@@ -1,7 +1,8 @@
 /// A row: one measurement that runs on a real machine and on a computed one.
 ///
-/// Part: computed (rows). The same source is compiled twice. The program `ekiden-rows` is linked with the library and
-/// measures the real machine. The program `ekiden-computed` is linked with the timed build and the engine.
+/// Part: computed (rows). The same source is compiled twice. The program `ekiden-rows` is linked with the
+/// library and measures the real machine. The program `ekiden-computed` is linked with the timed build and
+/// the engine.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -60,8 +61,8 @@ private:
     slot slots_[slots];
 };
 
-/// Calls body(0) to body(threads - 1), each in a thread of its own. They begin together, when all threads run. Returns
-/// the time until the last one has ended, in ns.
+/// Calls body(0) to body(threads - 1), each in a thread of its own. They begin together, when all threads
+/// run. Returns the time until the last one has ended, in ns.
 template <class Body>
 double together(unsigned threads, Body body) {
     sys::atomic<unsigned> ready{0};

@@ -109,7 +109,8 @@ TEST_CASE("readers share a line, and a writer takes it from all of them") {
     it.free = 0;
     CHECK(lines.reserve(it, 5, 0, request::read).length == 10'000); // its neighbour has a copy
     it.free = 0;
-    CHECK(lines.reserve(it, 0, 0, request::write).length == 1'000'000); // the copy on the other socket is the farthest
+    CHECK(lines.reserve(it, 0, 0, request::write).length
+          == 1'000'000); // the copy on the other socket is the farthest
     lines.give(it, 0, true);
     CHECK(it.owned_by(0));
     CHECK_FALSE(it.readable_by(4));
