@@ -85,9 +85,10 @@ ekiden_check_switch:
 )");
 #endif
 
-stack::stack(std::size_t size) : size_(size + page()) {
-    void* memory =
-        ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+stack::stack(std::size_t size, void* at) : size_(at != nullptr ? size : size + page()) {
+    const int placed = at != nullptr ? MAP_FIXED : 0;
+    void* memory = ::mmap(at, size_, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | placed, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     base_ = static_cast<char*>(memory);
     if (::mprotect(base_, page(), PROT_NONE) != 0) {

@@ -28,7 +28,8 @@ struct context {
 /// A stack with a guard page below it. Several fibers can use the same stack one after another.
 class stack {
 public:
-    explicit stack(std::size_t size);
+    /// If `at` is not null, the stack with its guard page begins there, and `size` includes the guard page.
+    explicit stack(std::size_t size, void* at = nullptr);
     ~stack();
     stack(const stack&) = delete;
     stack& operator=(const stack&) = delete;

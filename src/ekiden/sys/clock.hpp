@@ -10,7 +10,7 @@
 #include <ratio>
 #include <type_traits>
 
-#if defined(EKIDEN_CHECKING)
+#if defined(EKIDEN_CHECKING) || defined(EKIDEN_TIMED)
 #include <check/engine/clock.hpp>
 #else
 

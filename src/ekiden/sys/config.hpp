@@ -19,8 +19,10 @@
 #error "ekiden needs std::stop_token: with libc++ before 20, compile with -fexperimental-library"
 #endif
 
-/// Defined if ThreadSanitizer instruments this translation unit.
-#if defined(__SANITIZE_THREAD__)
+/// Defined if ThreadSanitizer instruments this translation unit. The timed build uses the instrumentation,
+/// but not ThreadSanitizer (see computed/).
+#if defined(EKIDEN_TIMED)
+#elif defined(__SANITIZE_THREAD__)
 #define EKIDEN_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -49,11 +51,14 @@
 #endif
 
 /// The inline namespace of all names in ekiden. Builds that must not be linked with each other use different
-/// inline namespaces. There are separate namespaces for the checking build (see check/), for builds with
+/// inline namespaces. There are separate namespaces for the checking build (see check/), for the timed build
+/// (see computed/), for builds with
 /// annotated locks (see lock_annotation.hpp), for builds with lock checks (see context/held_locks.hpp), and
 /// for the lab's build without traces.
 #if defined(EKIDEN_CHECKING)
 #define EKIDEN_ABI checked
+#elif defined(EKIDEN_TIMED)
+#define EKIDEN_ABI timed
 #elif defined(EKIDEN_UNTRACED)
 #define EKIDEN_ABI untraced
 #elif defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS) && defined(EKIDEN_LOCK_CHECKS)

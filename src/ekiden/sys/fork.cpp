@@ -1,7 +1,8 @@
 #include <ekiden/sys/fork.hpp>
 
-// The model checker itself forks between the executions that it explores. Models do not call fork().
-#if (defined(__unix__) || defined(__APPLE__)) && !defined(EKIDEN_CHECKING)
+// The model checker forks between the executions that it explores, and the computed machine forks before each
+// run. The programs that they run do not call fork().
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(EKIDEN_CHECKING) && !defined(EKIDEN_TIMED)
 #define EKIDEN_HAS_FORK 1
 #include <pthread.h>
 #endif

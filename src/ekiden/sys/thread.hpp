@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#if defined(EKIDEN_CHECKING)
+#if defined(EKIDEN_CHECKING) || defined(EKIDEN_TIMED)
 #include <check/engine/thread.hpp>
 #else
 #include <thread>

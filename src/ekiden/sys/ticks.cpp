@@ -31,7 +31,7 @@ bool has_even_counter() noexcept {
 }
 
 std::uint64_t this_thread_cpu_ns() noexcept {
-#if defined(__linux__) && !defined(EKIDEN_CHECKING)
+#if defined(__linux__) && !defined(EKIDEN_CHECKING) && !defined(EKIDEN_TIMED)
     timespec used{};
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0)
         return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000U

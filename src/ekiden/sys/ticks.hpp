@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) && !defined(EKIDEN_CHECKING)
+#if defined(__x86_64__) && !defined(EKIDEN_CHECKING) && !defined(EKIDEN_TIMED)
 #include <x86intrin.h>
 #endif
 
@@ -24,7 +24,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// `by_counter` is the result of has_even_counter(). Readings can only be compared if they were taken with
 /// the same `by_counter`. The reading is not ordered with the memory accesses before and after the call.
 [[nodiscard]] inline std::uint64_t ticks(bool by_counter) noexcept {
-#if defined(EKIDEN_CHECKING)
+#if defined(EKIDEN_CHECKING) || defined(EKIDEN_TIMED)
     (void)by_counter;
 #elif defined(__x86_64__)
     if (by_counter) [[likely]]

@@ -1,0 +1,185 @@
+// Time, memory and events. The threads are in threads.cpp.
+#include <computed/engine/engine.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace ekiden::computed {
+
+engine* running = nullptr;
+
+engine::engine(const machine& of, unsigned cores) : machine_(of), lines_(machine_), cores_(cores) {
+    for (unsigned number = 0; number != cores; ++number) {
+        cores_[number].number = number;
+        cores_[number].stores.assign(of.store_buffer, 0);
+    }
+}
+
+engine::~engine() = default;
+
+// ---- memory
+
+void engine::load(line& it) noexcept {
+    synchronize();
+    if (!it.readable_by(here_->number)) take(it, false);
+}
+
+/// Waits until the line is served. Another event may change the state of the line before the request begins.
+void engine::take(line& it, bool is_write) noexcept {
+    core& at = *here_;
+    const line_table::service request = lines_.reserve(
+        it, at.number, at.clock, is_write ? line_table::request::modify : line_table::request::read);
+    if (request.start > at.clock) {
+        at.clock = request.start;
+        synchronize();
+    }
+    line_table::give(it, here_->number, is_write);
+    here_->clock += request.length;
+}
+
+/// The store waits in the buffer for its line, and the core goes on.
+void engine::store(line& it) noexcept {
+    synchronize();
+    core& at = *here_;
+    if (it.owned_by(at.number)) return;
+    picoseconds& oldest = at.stores[at.next_store];
+    if (oldest > at.clock) {
+        at.clock = oldest;
+        synchronize();
+    }
+    if (it.owned_by(here_->number)) return;
+    const line_table::service request =
+        lines_.reserve(it, here_->number, here_->clock, line_table::request::write);
+    line_table::give(it, here_->number, true);
+    if (request.length == 0) return;
+    core& mine = *here_;
+    mine.last_store = std::max(mine.last_store, request.start + request.length); // in order
+    mine.stores[mine.next_store] = mine.last_store;
+    mine.next_store = (mine.next_store + 1) % mine.stores.size();
+}
+
+void engine::atomic_load(const void* at) noexcept {
+    synchronize();
+    line* const it = lines_.find(at);
+    here_->clock += machine_.atomic;
+    if (it != nullptr && !it->readable_by(here_->number)) take(*it, false);
+}
+
+void engine::atomic_store(const void* at) noexcept {
+    synchronize();
+    line* const it = lines_.find(at);
+    here_->clock += machine_.atomic;
+    if (it != nullptr && !it->owned_by(here_->number)) store(*it);
+}
+
+void engine::drain() noexcept { here_->clock = std::max(here_->clock, here_->last_store); }
+
+void engine::modify(const void* at) noexcept {
+    drain();
+    synchronize();
+    line* const it = lines_.find(at);
+    if (it != nullptr && !it->owned_by(here_->number)) take(*it, true);
+    here_->clock += machine_.locked;
+}
+
+void engine::full_fence() noexcept {
+    drain();
+    here_->clock += machine_.fence;
+    synchronize();
+}
+
+void engine::heavy_fence() noexcept {
+    drain();
+    here_->clock += machine_.membarrier;
+    synchronize();
+    for (core& other : cores_)
+        if (&other != here_ && other.running != nullptr) other.clock += machine_.interrupt;
+}
+
+// ---- time and events
+
+void engine::spend(picoseconds length) noexcept {
+    while (length != 0) {
+        const core& at = *here_;
+        const picoseconds left = at.slice_end > at.clock ? at.slice_end - at.clock : length;
+        const picoseconds part = std::min(length, std::max<picoseconds>(left, 1));
+        here_->clock += part;
+        length -= part;
+        if (length != 0) synchronize();
+    }
+}
+
+picoseconds engine::busy() const noexcept {
+    picoseconds sum = 0;
+    for (const thread& one : threads_) sum += cpu_of(one.number);
+    return sum;
+}
+
+void engine::schedule(picoseconds time, what kind, unsigned number, std::uint64_t sleep) {
+    events_.push_back({time, created_++, kind, number, sleep});
+    std::push_heap(events_.begin(), events_.end());
+    next_time_ = events_.front().time;
+}
+
+void engine::synchronize() noexcept {
+    for (;;) {
+        core& at = *here_;
+        if (at.clock >= at.slice_end && !ready_.empty()) {
+            give_up_core();
+            continue;
+        }
+        if (at.clock <= next_time_) return;
+        schedule(at.clock, what::resume, at.number);
+        dispatch();
+    }
+}
+
+/// Handles events until one of them lets a fiber run.
+void engine::dispatch() noexcept {
+    for (;;) {
+        if (events_.empty()) {
+            std::fputs("ekiden: computed machine: every thread sleeps, and no thread can wake another one\n",
+                       stderr);
+            std::abort();
+        }
+        std::pop_heap(events_.begin(), events_.end());
+        const event next = events_.back();
+        events_.pop_back();
+        next_time_ = events_.empty() ? never : events_.front().time;
+        if (happens(next)) return;
+    }
+}
+
+/// Returns true after a fiber has run, that is, when this fiber continues.
+bool engine::happens(const event& next) {
+    if (next.kind == what::resume) {
+        core& at = cores_[next.number];
+        // An interrupt may have moved the clock meanwhile.
+        if (at.clock > next.time && at.clock > next_time_) {
+            schedule(at.clock, what::resume, at.number);
+            return false;
+        }
+        thread* const before = self_;
+        here_ = &at;
+        self_ = at.running;
+        if (self_ != before) {
+            check::context& saved = before != nullptr ? before->place : host_;
+            check::switch_context(saved, self_->place);
+        }
+        return true;
+    }
+    thread& it = threads_[next.number];
+    if (next.kind == what::arrive) {
+        place(it, next.time);
+        return false;
+    }
+    if (it.now != state::waiting || it.sleeps != next.sleep || it.word == nullptr) return false;
+    auto& queue = words_[it.word].queue;
+    queue.erase(std::find(queue.begin(), queue.end(), &it));
+    it.timed_out = true;
+    wake_one(it, next.time);
+    return false;
+}
+
+} // namespace ekiden::computed
