@@ -37,6 +37,13 @@
 #endif
 #endif
 
+/// Marks a variable that several object files of a program may define. The linker keeps one definition.
+#if defined(_WIN32)
+#define EKIDEN_ONE_OF_MANY [[gnu::selectany]]
+#else
+#define EKIDEN_ONE_OF_MANY [[gnu::weak]]
+#endif
+
 /// The inline namespace of all names in ekiden. Builds that must not be linked with each other use different
 /// inline namespaces. There are separate namespaces for the checking build (see check/), for builds with
 /// annotated locks (see lock_annotation.hpp), for builds with lock checks (see context/held_locks.hpp), and
