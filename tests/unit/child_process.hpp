@@ -1,6 +1,10 @@
 /// Runs code in a child process, because the code ends its process or would disturb this one.
 #pragma once
 
+#if defined(_WIN32)
+#include <tests/unit/child_process_windows.hpp>
+#else
+
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -74,3 +78,4 @@ inline bool can_child_start_threads() {
 }
 
 } // namespace ekiden_test
+#endif

@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
 
 namespace ekiden_test {
 namespace {
@@ -15,11 +18,19 @@ thread_local long until_failure = -1; // -1 if none fails
 std::atomic<long> calls{0};
 std::atomic<long> live{0};
 
+#if defined(_WIN32)
+void* system_memory(std::size_t alignment, std::size_t size) { return ::_aligned_malloc(size, alignment); }
+void free_system_memory(void* memory) { ::_aligned_free(memory); }
+#else
+void* system_memory(std::size_t alignment, std::size_t size) { return std::aligned_alloc(alignment, size); }
+void free_system_memory(void* memory) { std::free(memory); }
+#endif
+
 void* allocate(std::size_t size, std::size_t alignment) {
     ++calls;
     if (until_failure >= 0 && until_failure-- == 0) throw std::bad_alloc();
     const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-    void* const memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+    void* const memory = system_memory(alignment, rounded == 0 ? alignment : rounded);
     if (memory == nullptr) throw std::bad_alloc();
     ++live;
     return memory;
@@ -27,7 +38,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
 
 void release(void* memory) noexcept {
     if (memory != nullptr) --live;
-    std::free(memory);
+    free_system_memory(memory);
 }
 
 } // namespace

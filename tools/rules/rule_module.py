@@ -26,8 +26,8 @@ def end_of(code, place, pair):
 
 
 def without_templates(declaration):
-    """Without attributes, template<...> and the requires-clause that follows it."""
-    text = " ".join(re.sub(r"\[\[.*?\]\]|\balignas\([^)]*\)", "", declaration, flags=re.DOTALL).split())
+    """Without attributes and their names, template<...> and the requires-clause that follows it."""
+    text = " ".join(re.sub(r"\[\[.*?\]\]|\balignas\([^)]*\)|\bEKIDEN_[A-Z_]+\b", "", declaration, flags=re.DOTALL).split())
     while text.startswith("template <"):
         text = text[end_of(text, text.index("<"), "<>"):].strip()
     more = text.startswith("requires")
@@ -126,7 +126,7 @@ def check(root):
 _MODULE = "export namespace ekiden {\nusing ekiden::a;\nusing ekiden::b;\nusing ekiden::c;\nusing ekiden::d;\nusing ekiden::operator co_await;\n}\n"
 _HEADER = (
     "namespace ekiden::inline EKIDEN_ABI {\nclass forward;\n"
-    "template <class T>\n    requires requires(T t) { t.f(); }\nclass [[nodiscard]] a : public base<T> {\n    int f() { return 0; }\n};\n"
+    "template <class T>\n    requires requires(T t) { t.f(); }\nclass [[nodiscard]] EKIDEN_MARK a : public base<T> {\n    int f() { return 0; }\n};\n"
     "template <class T>\nclass a<T>::inner {};\n"
     "enum class b { x, y };\n[[nodiscard]] inline std::vector<int> c(int = 3) noexcept { return {}; }\n"
     "auto a::member() const -> forward { return 0; }\n"

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdio>
 
-// The symbol is weak, because a program may contain two configurations of the library. The programs of the
-// lab contain two configurations.
-extern "C" [[gnu::weak]] const char EKIDEN_SAME_LOCK_CHECKS = 0;
+// A program may contain two configurations of the library, so the symbol may have several definitions. The
+// programs of the lab contain two configurations.
+extern "C" EKIDEN_ONE_OF_MANY const char EKIDEN_SAME_LOCK_CHECKS = 0;
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 namespace {

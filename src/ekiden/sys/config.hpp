@@ -50,11 +50,17 @@
 #define EKIDEN_AWAIT_ELIDABLE
 #endif
 
+/// Marks a variable that several object files of a program may define. The linker keeps one definition.
+#if defined(_WIN32)
+#define EKIDEN_ONE_OF_MANY [[gnu::selectany]]
+#else
+#define EKIDEN_ONE_OF_MANY [[gnu::weak]]
+#endif
+
 /// The inline namespace of all names in ekiden. Builds that must not be linked with each other use different
-/// inline namespaces. There are separate namespaces for the checking build (see check/), for the timed build
-/// (see computed/), for builds with
-/// annotated locks (see lock_annotation.hpp), for builds with lock checks (see context/held_locks.hpp), and
-/// for the lab's build without traces.
+/// inline namespaces. The checking build (see check/) and the timed build (see computed/) have a namespace
+/// each. There are more for builds with annotated locks (see lock_annotation.hpp), for builds with lock
+/// checks (see context/held_locks.hpp), and for the lab's build without traces.
 #if defined(EKIDEN_CHECKING)
 #define EKIDEN_ABI checked
 #elif defined(EKIDEN_TIMED)

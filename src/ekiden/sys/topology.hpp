@@ -6,7 +6,6 @@
 #include <ekiden/sys/config.hpp>
 
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,9 +24,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 
 /// Returns the CPU quota of the process's control groups, as a number of processors. The result is the
 /// smallest quota of the process's groups and of all groups that contain these groups. The result is empty if
-/// no group has a quota that the process can read. The parameters exist for tests.
-[[nodiscard]] std::optional<double> cpu_quota(const std::string& groups_file = "/proc/self/cgroup",
-                                              const std::string& root = "/sys/fs/cgroup");
+/// no group has a quota that the process can read.
+[[nodiscard]] std::optional<double> cpu_quota();
 
 /// Returns one list of usable processors for each NUMA node, in the order of the nodes. Nodes without usable
 /// processors are omitted. If the system describes no nodes, the result is one list with all usable

@@ -5,7 +5,9 @@
 
 #include <tests/unit/effort.hpp>
 #include <tests/unit/failing_allocations.hpp>
+#if !defined(_WIN32)
 #include <tests/unit/fresh_process.hpp>
+#endif
 
 #include <doctest/doctest.h>
 
@@ -234,6 +236,7 @@ TEST_CASE("The last element goes to the owner or to one thief and to nobody else
     CHECK(all.taken_wrongly() == 0);
 }
 
+#if !defined(_WIN32)
 TEST_CASE("The deque works also where the kernel refuses membarrier") {
     const auto child = ekiden_test::run_test_case_in_fresh_process("*taken once w*,*last element*", [] {
         if (!ekiden_test::forbid_system_call(SYS_membarrier, EPERM)) std::_Exit(77);
@@ -241,6 +244,7 @@ TEST_CASE("The deque works also where the kernel refuses membarrier") {
     CAPTURE(child.error_output);
     if (child.exit_code != 77) CHECK(child.exit_code == 0);
 }
+#endif
 
 TEST_CASE("Thieves alone empty a deque and see all that the owner wrote") {
     const int n = ekiden_test::rounds(300'000);

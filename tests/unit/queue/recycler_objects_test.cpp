@@ -2,7 +2,9 @@
 #include <ekiden/queue/task.hpp>
 
 #include <tests/unit/failing_allocations.hpp>
+#if !defined(_WIN32)
 #include <tests/unit/fresh_process.hpp>
+#endif
 
 #include <doctest/doctest.h>
 
@@ -169,6 +171,7 @@ TEST_CASE("A static object uses tasks in its destructor" * doctest::skip()) {
     ekiden::make_task([] {})->run();
 }
 
+#if !defined(_WIN32)
 TEST_CASE("Destructors of static objects may make and run tasks") {
     const auto child =
         ekiden_test::run_test_case_in_fresh_process("A static object uses tasks in its destructor");
@@ -176,3 +179,4 @@ TEST_CASE("Destructors of static objects may make and run tasks") {
     CHECK(child.exit_code == 0);
     CHECK(child.error_output.find("ran 200\n") != std::string::npos);
 }
+#endif

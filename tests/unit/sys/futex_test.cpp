@@ -7,9 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <new>
+#if !defined(_WIN32)
 #include <sys/mman.h>
+#endif
 #if defined(__linux__)
+#if !defined(_WIN32)
 #include <sys/prctl.h>
+#endif
 #endif
 #include <thread>
 #include <vector>
@@ -32,6 +36,7 @@ TEST_CASE("A futex wait ends at its deadline and not before it") {
 }
 
 #if defined(__linux__)
+#if !defined(_WIN32)
 TEST_CASE("A futex wait ends no earlier in a thread with a large timer slack") {
     sys::atomic<std::uint32_t> word{0};
     std::thread([&] { // in a new thread, because each thread has its own slack
@@ -45,6 +50,7 @@ TEST_CASE("A futex wait ends no earlier in a thread with a large timer slack") {
     })
         .join();
 }
+#endif
 #endif
 
 TEST_CASE("A futex wait does not sleep when its deadline has passed") {
@@ -68,6 +74,7 @@ TEST_CASE("A futex wait with the furthest deadline sleeps until it is woken") {
     CHECK(in_time);
 }
 
+#if !defined(_WIN32)
 TEST_CASE("A futex wake wakes as many sleepers as it is told and says how many") {
     constexpr int sleepers = 4;
     sys::atomic<std::uint32_t> word{0};
@@ -89,7 +96,9 @@ TEST_CASE("A futex wake wakes as many sleepers as it is told and says how many")
     for (std::thread& thread : threads) thread.join();
     CHECK(awake.load(sys::acquire) == sleepers);
 }
+#endif
 
+#if !defined(_WIN32)
 TEST_CASE("A futex wake needs the address of a word and not the word") {
     void* const page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(page != MAP_FAILED);
@@ -98,3 +107,4 @@ TEST_CASE("A futex wake needs the address of a word and not the word") {
     CHECK(sys::futex_wake(*word) == 0);
     CHECK(sys::futex_wake_all(*word) == 0);
 }
+#endif

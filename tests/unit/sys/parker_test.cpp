@@ -1,7 +1,9 @@
 #include <ekiden/sys/parker.hpp>
 
 #include <tests/unit/effort.hpp>
+#if !defined(_WIN32)
 #include <tests/unit/signal_storm.hpp>
+#endif
 
 #include <doctest/doctest.h>
 
@@ -82,6 +84,7 @@ TEST_CASE("A park wakes up for the token and sees what was done before it") {
     other.join();
 }
 
+#if !defined(_WIN32)
 TEST_CASE("A storm of signals neither ends a park nor shortens a timed one") {
     sys::parker here;
     ekiden_test::signal_storm storm;
@@ -99,6 +102,7 @@ TEST_CASE("A storm of signals neither ends a park nor shortens a timed one") {
     CHECK(left);
     other.join();
 }
+#endif
 
 TEST_CASE("Spurious wake-ups neither end a park nor shorten a timed one") {
     sys::parker here;

@@ -1,3 +1,4 @@
+#include <ekiden/sys/linux/control_groups.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/topology.hpp>
 
@@ -36,7 +37,9 @@ public:
         std::filesystem::create_directories(full.parent_path());
         std::ofstream(full) << text;
     }
-    [[nodiscard]] std::optional<double> quota() const { return sys::cpu_quota(root_ + "/groups", root_); }
+    [[nodiscard]] std::optional<double> quota() const {
+        return sys::control_group_quota(root_ + "/groups", root_);
+    }
 
 private:
     std::string root_;

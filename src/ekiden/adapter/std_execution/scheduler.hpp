@@ -63,9 +63,9 @@ using schedule_signatures = std::conditional_t<
 /// schedule() returns a sender that completes with set_value() on the executor, like a posted task. The
 /// operation state is also the task, so starting the operation allocates no memory.
 ///
-/// The schedulers of pools and loops, and of strands on pools and loops, are infallible (P3941). The same
-/// holds for the scheduler of a lane that was made from a handle, if the lanes have no capacity and run on
-/// one of these executors. close() of the lane abandons functions, but no operations. Their operations
+/// The schedulers of pools and loops, and of strands on pools and loops, are infallible (P3941). The
+/// scheduler of a lane is made from a handle of the lane. It is infallible if the lanes have no capacity and
+/// run on one of these executors. close() of the lane abandons functions, but no operations. Their operations
 /// complete with set_value() on the executor. If the receiver's stop token can report a stop request, and a
 /// stop has been requested when the executor reaches the operation, the operation completes with
 /// set_stopped() on the executor. So std::execution::task_scheduler accepts these schedulers. stop() of a

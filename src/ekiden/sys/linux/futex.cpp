@@ -1,25 +1,15 @@
 #include <ekiden/sys/futex.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
-
-#if defined(__linux__)
 #include <linux/futex.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cerrno>
-#else
-#include <array>
-#include <condition_variable>
-#include <mutex>
-#endif
-
 namespace ekiden::inline EKIDEN_ABI::sys {
-
-#if defined(__linux__)
 namespace {
 
 static_assert(sizeof(atomic<std::uint32_t>) == sizeof(std::uint32_t), "the kernel reads the word itself");
@@ -62,46 +52,6 @@ int futex_wake(const atomic<std::uint32_t>& word, int count) noexcept {
     const long woken = futex(word, FUTEX_WAKE, static_cast<std::uint32_t>(count), nullptr);
     return woken < 0 ? 0 : static_cast<int>(woken);
 }
-#else
-namespace {
-
-struct bucket {
-    std::mutex mutex;
-    std::condition_variable changed;
-};
-
-bucket& bucket_of(const void* address) noexcept {
-    static std::array<bucket, 64> table;
-    return table[(reinterpret_cast<std::uintptr_t>(address) >> 4) % table.size()];
-}
-
-} // namespace
-
-void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
-    bucket& here = bucket_of(&word);
-    std::unique_lock lock(here.mutex);
-    if (word.load(seq_cst) == expected) here.changed.wait(lock);
-}
-
-bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
-                      clock::time_point deadline) noexcept {
-    bucket& here = bucket_of(&word);
-    std::unique_lock lock(here.mutex);
-    if (word.load(seq_cst) != expected) return true;
-    return here.changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
-}
-
-int futex_wake(const atomic<std::uint32_t>& word, int) noexcept {
-    // Sleepers of other words may share the bucket, so all sleepers of the bucket are woken. Spurious
-    // wake-ups are allowed.
-    bucket& here = bucket_of(&word);
-    {
-        std::lock_guard lock(here.mutex);
-    }
-    here.changed.notify_all();
-    return 0;
-}
-#endif
 
 int futex_wake_all(const atomic<std::uint32_t>& word) noexcept { return futex_wake(word, INT_MAX); }
 

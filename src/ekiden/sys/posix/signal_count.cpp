@@ -2,16 +2,12 @@
 
 #include <ekiden/sys/futex.hpp>
 
-#if defined(__unix__)
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#endif
 
 namespace ekiden::inline EKIDEN_ABI::sys {
-
-#if defined(__unix__)
 namespace {
 
 constexpr int most_signals = 128; // more than any system has
@@ -44,9 +40,5 @@ void wake_for_signal(int signal) noexcept {
     word.fetch_add(1, release); // publishes what the caller did. Pairs with the acquire of the reader.
     futex_wake_all(word);
 }
-#else
-const atomic<std::uint32_t>* count_signals(int) noexcept { return nullptr; }
-void wake_for_signal(int) noexcept {}
-#endif
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

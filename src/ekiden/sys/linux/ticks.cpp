@@ -2,15 +2,12 @@
 
 #include <fstream>
 #include <string>
-
-#if defined(__linux__)
 #include <time.h>
-#endif
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 bool has_even_counter() noexcept {
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__)
     // The kernel compares the counters of all processors. If the counters differ, the kernel uses another
     // clock.
     static const bool is_trusted = [] {
@@ -31,7 +28,7 @@ bool has_even_counter() noexcept {
 }
 
 std::uint64_t this_thread_cpu_ns() noexcept {
-#if defined(__linux__) && !defined(EKIDEN_CHECKING) && !defined(EKIDEN_TIMED)
+#if !defined(EKIDEN_CHECKING) && !defined(EKIDEN_TIMED)
     timespec used{};
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0)
         return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000U

@@ -1,6 +1,6 @@
 #include <ekiden/sys/call_stack.hpp>
 
-#if __has_include(<execinfo.h>) && defined(__linux__)
+#if __has_include(<execinfo.h>)
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/fork.hpp>
@@ -23,7 +23,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-#if __has_include(<execinfo.h>) && defined(__linux__)
+#if __has_include(<execinfo.h>)
 namespace {
 
 constexpr std::size_t most_frames = 32;

@@ -1,6 +1,5 @@
 #include <ekiden/sys/thread_probe.hpp>
 
-#if defined(__linux__)
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -44,14 +43,3 @@ bool thread_probe::is_asleep() const noexcept {
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys
-
-#else
-
-namespace ekiden::inline EKIDEN_ABI::sys {
-
-thread_probe thread_probe::of_this_thread() noexcept { return {}; }
-std::uint64_t thread_probe::cpu_ns() const noexcept { return 0; }
-bool thread_probe::is_asleep() const noexcept { return false; }
-
-} // namespace ekiden::inline EKIDEN_ABI::sys
-#endif

@@ -2,18 +2,15 @@
 
 #include <ekiden/sys/contract.hpp>
 
-#if defined(__linux__)
+#include <cerrno>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-#endif
-
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
 
-#if defined(__linux__) && defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
+#if defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
 bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0U, 0) == 0; }
 
 bool register_process() noexcept { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
@@ -29,7 +26,7 @@ const bool has_asymmetric_fence = register_process();
 
 void fence_heavy() noexcept {
     fence(seq_cst);
-#if defined(__linux__) && defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
+#if defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
     if (!has_asymmetric_fence) return;
     while (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
         // The light fence executes no fence instruction. So without the heavy fence, tasks could be lost.

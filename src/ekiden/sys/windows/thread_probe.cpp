@@ -1,0 +1,33 @@
+#include <ekiden/sys/thread_probe.hpp>
+
+#include <windows.h>
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+thread_probe thread_probe::of_this_thread() noexcept {
+    thread_probe made;
+    made.thread_ = static_cast<long>(::GetCurrentThreadId());
+    return made;
+}
+
+std::uint64_t thread_probe::cpu_ns() const noexcept {
+    if (thread_ == 0) return 0;
+    const HANDLE thread = ::OpenThread(THREAD_QUERY_LIMITED_INFORMATION, FALSE, static_cast<DWORD>(thread_));
+    if (thread == nullptr) return 0;
+    FILETIME created{};
+    FILETIME ended{};
+    FILETIME in_kernel{};
+    FILETIME in_program{};
+    const bool is_known = ::GetThreadTimes(thread, &created, &ended, &in_kernel, &in_program) != 0;
+    ::CloseHandle(thread);
+    if (!is_known) return 0;
+    const auto ns = [](const FILETIME& time) { // the unit is 100 ns
+        return (std::uint64_t{time.dwHighDateTime} << 32U | time.dwLowDateTime) * 100;
+    };
+    return ns(in_kernel) + ns(in_program);
+}
+
+// Windows has no documented function that tells whether a thread sleeps.
+bool thread_probe::is_asleep() const noexcept { return false; }
+
+} // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,0 +1,29 @@
+# The commands of ./dev that build for another system and run the programs in an emulator. ./dev sources this file.
+# shellcheck shell=sh disable=SC2154  # ./dev sets the variables
+
+# The emulator executes ARM64 instructions on this machine's memory. It cannot show errors that the memory order of x86
+# hides.
+arm64() {
+    [ $# = 0 ] || wrong "'arm64' takes no argument, but was given '$1'"
+    need_packages arm64
+    lock_tree
+    stage 'build for ARM64 with g++' stage_build arm64
+    [ "$failed" -gt 0 ] || stage 'unit tests, emulated ARM64' stage_ctest arm64 unit
+    echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+    [ "$total_failed" = 0 ]
+}
+
+# Wine executes the instructions natively. So it says something about the order of memory accesses, but nothing about
+# the speed of Windows.
+windows() {
+    [ $# = 0 ] || wrong "'windows' takes no argument, but was given '$1'"
+    need_packages windows
+    lock_tree
+    stage 'build for Windows with g++' stage_build windows
+    if [ "$failed" = 0 ]; then
+        stage 'unit tests, Wine' stage_ctest windows unit
+        stage 'examples, Wine' stage_ctest windows examples
+    fi
+    echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+    [ "$total_failed" = 0 ]
+}
