@@ -90,6 +90,7 @@ class executor_scheduler {
 
 public:
     using scheduler_concept = senders::scheduler_tag;
+    /// Whether every operation that is started completes with set_value() or set_stopped() on the executor.
     static constexpr bool is_infallible = detail::keeping_executor<Executor>;
 
     explicit executor_scheduler(const Executor& where) noexcept : executor_(where) {}
@@ -181,6 +182,7 @@ private:
 template <executor Executor>
 template <class Receiver>
 class executor_scheduler<Executor>::operation final : public detail::operation_base<Executor> {
+    /// Whether every operation that is started completes with set_value() or set_stopped() on the executor.
     static constexpr bool is_infallible = detail::keeping_executor<Executor>;
     static constexpr bool can_stop = detail::env_can_stop<senders::env_of_t<Receiver>>;
 
