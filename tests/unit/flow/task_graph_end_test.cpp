@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
@@ -246,5 +247,50 @@ TEST_CASE("a pool that stops ends the run of a graph, and run() reports it") {
         pool.join();
         CHECK(calls == 0);
         CHECK_THROWS_AS((void)graph.run(pool), std::system_error); // the pool accepts no task
+    }
+}
+
+TEST_CASE("a wide graph runs each node once, and ends early by a stop, an exception or the end of the pool") {
+    constexpr int width = 300; // nodes that become ready at once, so they are given away in trees
+    for (const bool with_condition : {false, true}) {
+        CAPTURE(with_condition);
+        auto pool = std::make_unique<thread_pool>(thread_pool::options{.threads = 3});
+        std::vector<std::atomic<int>> calls(width);
+        std::atomic<int> ended = 0;
+        enum class event { none, stop, exception, pool_stops } next = event::none;
+        task_graph graph;
+        auto first = graph.add([] {});
+        auto last = graph.add([] {});
+        if (with_condition) last.precede(graph.add_condition([] { return 0; }));
+        for (int i = 0; i != width; ++i) {
+            auto node = graph.add([&, i] {
+                ++calls[static_cast<std::size_t>(i)];
+                if (++ended != width / 2) return;
+                if (next == event::stop) graph.request_stop();
+                if (next == event::exception) throw std::runtime_error("a node failed");
+                if (next == event::pool_stops) pool->stop();
+            });
+            if (i % 3 != 0) first.precede(node); // the others are roots
+            last.succeed(node);
+        }
+        for (int round = 0; round != 20; ++round) {
+            for (const event chosen : {event::none, event::stop, event::exception, event::none}) {
+                next = chosen;
+                ended = 0;
+                for (auto& count : calls) count = 0;
+                if (chosen == event::exception)
+                    CHECK_THROWS_AS((void)graph.run(*pool), std::runtime_error);
+                else
+                    CHECK(graph.run(*pool) == (chosen == event::none));
+                const int least = chosen == event::none ? 1 : 0;
+                for (auto& count : calls) REQUIRE((count >= least && count <= 1));
+            }
+        }
+        next = event::pool_stops;
+        ended = 0;
+        for (auto& count : calls) count = 0;
+        CHECK_THROWS_AS((void)graph.run(*pool), std::system_error);
+        pool->join();
+        for (auto& count : calls) CHECK(count <= 1);
     }
 }
