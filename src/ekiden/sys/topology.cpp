@@ -5,11 +5,6 @@
 #include <cmath>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
-namespace {
-
-constexpr int most_cpus = 1 << 16; // more processors than any system has
-
-} // namespace
 
 unsigned usable_concurrency() {
     const auto cpus = static_cast<unsigned>(usable_cpus().size());
@@ -18,6 +13,7 @@ unsigned usable_concurrency() {
 }
 
 std::vector<int> parse_cpu_list(std::string_view text) {
+    constexpr int most_cpus = 1 << 16; // more processors than any system has
     std::vector<int> cpus;
     const char* at = text.data();
     const char* const end = at + text.size();

@@ -18,8 +18,6 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
 
-constexpr int most_cpus = 1 << 16; // more processors than any system has
-
 std::optional<std::string> first_line(const std::string& path) {
     std::ifstream file(path);
     std::string line;
@@ -88,6 +86,7 @@ std::optional<double> cpu_quota() { return control_group_quota("/proc/self/cgrou
 
 std::vector<int> usable_cpus() {
     std::vector<int> cpus;
+    constexpr std::size_t most_cpus = 1U << 16U; // more processors than any system has
     for (std::size_t capacity = 1024; capacity <= most_cpus && cpus.empty();
          capacity *= 2) { // a larger machine reports EINVAL
         const auto free_set = [](cpu_set_t* set) { CPU_FREE(set); };
