@@ -19,17 +19,17 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     const char* const end = at + text.size();
     while (at != end) {
         int first = 0;
-        auto [rest, error] = std::from_chars(at, end, first);
+        auto [behind, error] = std::from_chars(at, end, first);
         if (error != std::errc{} || first < 0 || first >= most_cpus) break;
         int last = first;
-        if (rest != end && *rest == '-') {
-            const auto second = std::from_chars(rest + 1, end, last);
+        if (behind != end && *behind == '-') {
+            const auto second = std::from_chars(behind + 1, end, last);
             if (second.ec != std::errc{} || last < first || last >= most_cpus) break;
-            rest = second.ptr;
+            behind = second.ptr;
         }
         for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-        if (rest == end || *rest != ',') break;
-        at = rest + 1;
+        if (behind == end || *behind != ',') break;
+        at = behind + 1;
     }
     return cpus;
 }
