@@ -13,6 +13,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -89,9 +90,15 @@ void send_to_no_topic(kafka::delivery mode) {
     CHECK(eventually([&] { return is_idle(worker.metrics(), 1) && worker.metrics().dead_letters == 2; }));
     CHECK(worker->close(10s));
     const auto dead = brokers.read("dead", 1);
-    REQUIRE(dead.size() == 2);
-    CHECK(dead[0].value == "3");
-    CHECK(ekiden::records::find(dead[0].with, "ekiden-error")->find("none") != std::string::npos);
+    // The brokers of librdkafka also return the records of aborted transactions. If the second record fails
+    // in the transaction with the first dead letter, that dead letter is sent again in the next transaction.
+    if (mode != kafka::delivery::exactly_once) CHECK(dead.size() == 2);
+    std::set<std::string> values;
+    for (const auto& letter : dead) {
+        values.insert(letter.value.value());
+        CHECK(ekiden::records::find(letter.with, "ekiden-error")->find("none") != std::string::npos);
+    }
+    CHECK(values == std::set<std::string>{"3", "13"});
 }
 
 } // namespace
