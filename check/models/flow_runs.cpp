@@ -48,13 +48,16 @@ FLOW_MODEL(graph_edges,
     check::that(sum.read() == 3, "the writes of both");
 }
 
-FLOW_MODEL(graph_sinks, .about = "the run ends after the last of two nodes without successors",
-           .preemptions = 2) {
+/// Runs a graph of two nodes without successors, and destroys it at once. One node may be a condition.
+void run_two_sinks(bool with_condition) {
     model_context context;
     sys::cell<int> left{0};
     sys::cell<int> right{0};
     auto graph = std::make_unique<task_graph>();
-    graph->add([&] { left.write(1); });
+    if (with_condition)
+        graph->add_condition([&] { return left.write(1), 0; });
+    else
+        graph->add([&] { left.write(1); });
     graph->add([&] { right.write(2); });
     auto result = graph->start(context.get_executor());
     sys::thread other([&] { context.run(); });
@@ -65,6 +68,11 @@ FLOW_MODEL(graph_sinks, .about = "the run ends after the last of two nodes witho
     graph.reset(); // at once
     check::that(result.get() && left.read() + right.read() == 3, "the writes of both");
     other.join();
+}
+
+FLOW_MODEL(graph_sinks, .about = "the run ends after the last of two nodes without successors",
+           .preemptions = 2) {
+    run_two_sinks(false);
 }
 
 FLOW_MODEL(graph_node_of_two_conditions,
@@ -90,21 +98,7 @@ FLOW_MODEL(graph_node_of_two_conditions,
 FLOW_MODEL(graph_sinks_with_a_condition,
            .about = "in a graph with a condition, the run ends after the last of two nodes",
            .preemptions = 2) {
-    model_context context;
-    sys::cell<int> left{0};
-    sys::cell<int> right{0};
-    auto graph = std::make_unique<task_graph>();
-    graph->add_condition([&] { return left.write(1), 0; });
-    graph->add([&] { right.write(2); });
-    auto result = graph->start(context.get_executor());
-    sys::thread other([&] { context.run(); });
-    while (!result.is_ready()) {
-        context.run();
-        sys::yield();
-    }
-    graph.reset(); // at once
-    check::that(result.get() && left.read() + right.read() == 3, "the writes of both");
-    other.join();
+    run_two_sinks(true);
 }
 
 FLOW_MODEL(graph_edges_to_a_condition, .about = "a condition sees what all nodes before it did",
