@@ -94,6 +94,23 @@ EKIDEN_MODEL(ring_two_consumers, .about = "two consumers; the order of a produce
     made.finish(3);
 }
 
+EKIDEN_MODEL(ring_consumers_leave_nothing,
+             .about = "consumers that go on until a take returns nothing leave no task behind",
+             .preemptions = 4) {
+    items<2> made;
+    injection_ring ring(2, near_the_end);
+    ring.push(made.fill(0));
+    ring.push(made.fill(1));
+    // A take may lose its tasks to the other consumer, and returns nothing then. The other consumer goes on.
+    const auto consume = [&] {
+        for (task* got = nullptr; claim_one(ring, got) != 0;) made.use(got);
+    };
+    sys::thread first(consume);
+    consume();
+    first.join();
+    made.finish(2);
+}
+
 EKIDEN_MODEL(queue_order, .about = "claims that happen one after the other keep the producer's order",
              .preemptions = 4) {
     items<2> made;

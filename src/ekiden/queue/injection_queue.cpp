@@ -13,36 +13,31 @@ struct producer_number {
     std::uint32_t plus_one; // 0 means that the thread has no number yet
 };
 
-std::uint32_t number_of_this_thread() noexcept {
-    static constinit sys::atomic<std::uint32_t> last{0};
-    auto& mine = sys::local<producer_number>();
-    while (mine.plus_one == 0) mine.plus_one = last.fetch_add(1, sys::relaxed) + 1;
-    return mine.plus_one - 1;
-}
-
 } // namespace
 
 injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity,
                                  std::uint64_t first_index, unsigned rings)
     : gate_(gate), capacity_(capacity), first_index_(first_index), rings_(rings) {}
 
-injection_queue::producer_slot& injection_queue::slot_of_this_thread() noexcept {
-    return slots_[number_of_this_thread() % rings_];
+std::uint32_t injection_queue::number_of_this_thread() noexcept {
+    static constinit sys::atomic<std::uint32_t> last{0};
+    auto& mine = sys::local<producer_number>();
+    while (mine.plus_one == 0) mine.plus_one = last.fetch_add(1, sys::relaxed) + 1;
+    return mine.plus_one - 1;
 }
 
-void injection_queue::make_ring(producer_slot& locked) {
-    locked.ring = std::make_unique<injection_ring>(capacity_, first_index_);
-    const auto number = static_cast<unsigned>(&locked - slots_.data());
+void injection_queue::make_ring(unsigned number) {
+    made_rings_[number] = std::make_unique<injection_ring>(capacity_, first_index_);
     // [IQ2] Release: publishes the ring. Pairs with the acquire in visit_rings().
     made_.fetch_or(std::uint32_t{1} << number, sys::release);
 }
 
 void injection_queue::quiesce() noexcept {
-    for (producer_slot& each : slots_) {
+    for (ring_lock& each : locks_) {
         if (EKIDEN_MUTANT(queue_quiesce_does_not_wait)) continue;
         // [IQ1] When this thread has the lock, each push that found the gate open has released the lock. Each
         // later push acquires the lock after this thread, and sees that the gate is closed.
-        const std::lock_guard guard(each.lock);
+        const std::lock_guard guard(each);
     }
 }
 
@@ -55,8 +50,13 @@ std::size_t injection_queue::take(std::size_t start, std::span<task*> into, std:
     return taken;
 }
 
-bool injection_queue::maybe_filled() const noexcept {
-    return visit_rings(0, [](const injection_ring& ring) { return ring.maybe_filled(); });
+std::size_t injection_queue::size(std::size_t most) const noexcept {
+    std::size_t sum = 0;
+    visit_rings(0, [&](const injection_ring& ring) {
+        sum += ring.size();
+        return sum >= most;
+    });
+    return sum;
 }
 
 std::uint64_t injection_queue::pushed() const noexcept {

@@ -34,14 +34,19 @@ public:
     void push(task* element);
 
     /// Any thread: takes the oldest elements, and returns their number. If the ring has n elements, takes at
-    /// most n / `share` + 1 elements, and at most `into.size()` elements.
+    /// most n / `share` + 1 elements, and at most `into.size()` elements. Returns 0 if the ring is empty, or
+    /// if another thread takes elements at the same time. A consumer that tried again at once would only meet
+    /// the next consumer: with many consumers, almost every attempt would fail.
     [[nodiscard]] std::size_t take(std::span<task*> into, std::size_t share) noexcept;
 
-    /// Any thread: returns false if the ring was empty a moment ago. The result is a hint, and the call
+    /// Any thread: returns how many elements the ring had a moment ago. The result is a hint, and the call
     /// orders nothing.
-    [[nodiscard]] bool maybe_filled() const noexcept {
-        return head_.load(sys::relaxed) != tail_.load(sys::relaxed);
+    [[nodiscard]] std::size_t size() const noexcept {
+        const auto now = static_cast<std::int64_t>(tail_.load(sys::relaxed) - head_.load(sys::relaxed));
+        return now > 0 ? static_cast<std::size_t>(now) : 0; // head_ may be the newer value
     }
+    /// Any thread: returns size() != 0.
+    [[nodiscard]] bool maybe_filled() const noexcept { return size() != 0; }
 
     /// Any thread: returns how many elements have been pushed so far. Orders nothing.
     [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(sys::relaxed) - first_index_; }
@@ -87,12 +92,12 @@ public:
         // Checks the gate before the lock is acquired, because in the child of a fork(), the lock may be held
         // by a thread that does not exist there.
         if (refuses(refused)) return false;
-        producer_slot& here = slot_of_this_thread();
-        const std::lock_guard guard(here.lock);
+        const unsigned number = number_of_this_thread() % rings_;
+        const std::lock_guard guard(locks_[number]);
         // [IQ1] This check is made under the lock. So either quiesce() waits for this push, or this check
         // sees that the gate is closed.
         if (refuses(refused) && !EKIDEN_MUTANT(queue_push_trusts_its_first_check)) return false;
-        ring_of(here).push(element);
+        ring_of(number).push(element);
         then();
         return true;
     }
@@ -104,37 +109,42 @@ public:
     void quiesce() noexcept;
 
     /// Takes the oldest tasks of one ring, like injection_ring::take(). Searches for a filled ring, beginning
-    /// with ring number `start`. Returns the number of tasks. Returns 0 if all rings are empty.
+    /// with ring number `start`. Returns the number of tasks. Returns 0 if each ring is empty, or loses its
+    /// oldest tasks to another thread during the call.
     [[nodiscard]] std::size_t take(std::size_t start, std::span<task*> into, std::size_t share) noexcept;
 
-    /// Takes one task. Returns null if the queue is empty.
+    /// Takes one task. Returns null if take() returns 0.
     [[nodiscard]] task* take_one(std::size_t start) noexcept {
         task* found = nullptr;
         return take(start, {&found, 1}, 1) != 0 ? found : nullptr;
     }
 
-    /// Returns false if the queue was empty a moment ago. The result is a hint, and the call orders nothing.
-    [[nodiscard]] bool maybe_filled() const noexcept;
+    /// Returns how many tasks the queue had a moment ago, or a smaller number that is at least `most`. The
+    /// result is a hint, and the call orders nothing.
+    [[nodiscard]] std::size_t size(std::size_t most) const noexcept;
+    /// Returns size(1) != 0.
+    [[nodiscard]] bool maybe_filled() const noexcept { return size(1) != 0; }
 
     /// Returns how many tasks have been pushed so far. Orders nothing.
     [[nodiscard]] std::uint64_t pushed() const noexcept;
 
 private:
-    struct alignas(sys::isolation) producer_slot {
-        sys::slow_lock lock;                  // for producers
-        std::unique_ptr<injection_ring> ring; // the first push makes the ring; a ring is never replaced
-    };
+    /// The lock of a ring, for producers. The pointer to the ring lies elsewhere, because all workers read
+    /// it.
+    struct alignas(sys::isolation) ring_lock : sys::slow_lock {};
 
     [[nodiscard]] bool refuses(std::uint32_t refused) const noexcept {
         return (gate_.load(sys::relaxed) & refused) != 0;
     }
-    [[nodiscard]] producer_slot& slot_of_this_thread() noexcept;
-    [[nodiscard]] injection_ring& ring_of(producer_slot& locked) {
-        if (locked.ring == nullptr) [[unlikely]]
-            make_ring(locked);
-        return *locked.ring;
+    /// Returns the number of the calling thread among all threads that have ever pushed a task.
+    [[nodiscard]] static std::uint32_t number_of_this_thread() noexcept;
+    // The caller of the next two functions has the lock of ring `number`.
+    [[nodiscard]] injection_ring& ring_of(unsigned number) {
+        if (made_rings_[number] == nullptr) [[unlikely]]
+            make_ring(number);
+        return *made_rings_[number];
     }
-    void make_ring(producer_slot& locked);
+    void make_ring(unsigned number);
 
     /// Calls `visit(ring)` for one ring after the other, until a call returns true. Begins with ring number
     /// `start`.
@@ -145,7 +155,7 @@ private:
         const auto first = static_cast<int>(start % most_rings);
         for (std::uint32_t left = std::rotr(made, first); left != 0; left &= left - 1) {
             const auto number = static_cast<unsigned>(std::countr_zero(left) + first) % most_rings;
-            if (visit(*slots_[number].ring)) return true;
+            if (visit(*made_rings_[number])) return true;
         }
         return false;
     }
@@ -155,7 +165,9 @@ private:
     const std::uint64_t first_index_;
     const unsigned rings_;
     sys::atomic<std::uint32_t> made_{0}; // bit i is set if ring i exists
-    std::array<producer_slot, most_rings> slots_;
+    // The first push under a lock makes the ring of the lock. A ring is never replaced.
+    std::array<std::unique_ptr<injection_ring>, most_rings> made_rings_;
+    std::array<ring_lock, most_rings> locks_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

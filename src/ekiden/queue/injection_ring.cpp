@@ -32,23 +32,22 @@ injection_ring::slots* injection_ring::make_room(slots* here, std::uint64_t tail
 }
 
 std::size_t injection_ring::take(std::span<task*> into, std::size_t share) noexcept {
-    std::uint64_t head = head_.load(sys::acquire); // [IR3]
-    for (;;) {
-        const std::uint64_t available = tail_.load(sys::acquire) - head; // [IR1]
-        if (available == 0) return 0;
-        const auto count =
-            std::min<std::uint64_t>(available / share + 1, std::min<std::uint64_t>(available, into.size()));
-        slots* const here = array_.current_for_reader();
-        // The producer may overwrite the slots during these loads. In this case, head_ has changed, and the
-        // exchange below fails.
-        for (std::uint64_t i = 0; i != count; ++i) into[i] = here->at(head + i).load(sys::relaxed);
-        // [IR2] Release: orders the reads of the slots before the exchange. Pairs with the acquire in
-        // make_room(). [IR3] Release: publishes what this thread did before. Pairs with the acquires of later
-        // calls of take().
-        if (head_.compare_exchange_strong(head, head + count, sys::release, sys::acquire)
-            || EKIDEN_MUTANT(ring_take_ignores_others))
-            return count;
-    }
+    std::uint64_t head = head_.load(sys::acquire);                   // [IR3]
+    const std::uint64_t available = tail_.load(sys::acquire) - head; // [IR1]
+    if (available <= (EKIDEN_MUTANT(ring_take_leaves_the_last) ? 1U : 0U)) return 0;
+    const auto count =
+        std::min<std::uint64_t>(available / share + 1, std::min<std::uint64_t>(available, into.size()));
+    slots* const here = array_.current_for_reader();
+    // The producer may overwrite the slots during these loads. In this case, head_ has changed, and the
+    // exchange below fails.
+    for (std::uint64_t i = 0; i != count; ++i) into[i] = here->at(head + i).load(sys::relaxed);
+    // [IR2] Release: orders the reads of the slots before the exchange. Pairs with the acquire in
+    // make_room(). [IR3] Release: publishes what this thread did before. Pairs with the acquires of later
+    // calls of take().
+    if (!head_.compare_exchange_strong(head, head + count, sys::release, sys::relaxed)
+        && !EKIDEN_MUTANT(ring_take_ignores_others))
+        return 0;
+    return count;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -52,9 +52,11 @@ public:
         return nullptr;
     }
 
-    /// Any thread: returns false if the batch was empty a moment ago. The result is a hint, and the call
+    /// Any thread: returns how many tasks the batch had a moment ago. The result is a hint, and the call
     /// orders nothing.
-    [[nodiscard]] bool maybe_filled() const noexcept { return left(word_.load(sys::relaxed)) != 0; }
+    [[nodiscard]] std::size_t size() const noexcept { return left(word_.load(sys::relaxed)); }
+    /// Any thread: returns size() != 0.
+    [[nodiscard]] bool maybe_filled() const noexcept { return size() != 0; }
 
 private:
     static constexpr unsigned left_bits = 7;

@@ -148,6 +148,28 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
     for (const numbered_tasks& some : all) CHECK(some.taken_wrongly() == 0);
 }
 
+TEST_CASE("Consumers that stop when a take returns nothing leave no task behind") {
+    const int rounds = ekiden_test::rounds(300);
+    for (int round = 0; round != rounds; ++round) {
+        constexpr int n = 64;
+        const gate open{0};
+        injection_queue queue(open, 4);
+        auto all = tasks_of(1, n);
+        for (int i = 0; i != n; ++i) (void)queue.push(all.front().at(i), closed);
+        std::latch started(3);
+        std::vector<std::thread> threads;
+        for (int consumer = 0; consumer != 3; ++consumer) {
+            threads.emplace_back([&] {
+                started.arrive_and_wait();
+                while (task* const next = queue.take_one(0)) ekiden_test::take(next);
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        REQUIRE_FALSE(queue.maybe_filled());
+        REQUIRE(all.front().taken_wrongly() == 0);
+    }
+}
+
 TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted tasks are in it") {
     const int rounds = ekiden_test::rounds(400);
     for (int round = 0; round != rounds; ++round) {
