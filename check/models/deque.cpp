@@ -18,9 +18,9 @@ struct element {
 template <std::size_t Count, unsigned ContendedPops = 64>
 struct deque_under_test {
     // Just before the indices wrap around.
-    explicit deque_under_test(std::size_t capacity) : deque(capacity, ~std::uint64_t{0}) {}
+    explicit deque_under_test(std::size_t capacity) : deque(capacity, ~std::uint64_t{0}, ContendedPops) {}
 
-    chase_lev_deque<element, ContendedPops> deque;
+    chase_lev_deque<element> deque;
     std::array<element, Count> elements{};
 
     void push(std::size_t i) {

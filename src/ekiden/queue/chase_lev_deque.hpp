@@ -34,17 +34,18 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A double-ended queue of pointers that grows when it is full. One thread at a time is the owner. Any thread
-/// may steal. Each element is taken exactly once. `ContendedPops` is the number of pops that contended mode
-/// lasts.
-template <class T, unsigned ContendedPops = 64>
+/// may steal. Each element is taken exactly once.
+template <class T>
 class chase_lev_deque {
 public:
-    /// Creates an empty deque. `capacity` is a power of two, and doubles when the deque is full.
-    /// `first_index` is the index of the first element. Indices wrap around, so tests choose a first index
-    /// near the end of the range. Throws std::bad_alloc.
-    explicit chase_lev_deque(std::size_t capacity = 256, std::uint64_t first_index = 0)
+    /// Creates an empty deque. `capacity` is a power of two, and doubles when the deque is full. Contended
+    /// mode lasts for `contended_pops` pops, which must not be 0. A large number saves heavy fences of the
+    /// thieves, and costs full fences of the owner. `first_index` is the index of the first element. Indices
+    /// wrap around, so tests choose a first index near the end of the range. Throws std::bad_alloc.
+    explicit chase_lev_deque(std::size_t capacity = 256, std::uint64_t first_index = 0,
+                             unsigned contended_pops = 64)
         : top_(first_index), bottom_(first_index), top_seen_(first_index), own_top_(first_index),
-          array_(capacity) {}
+          contended_pops_(contended_pops), array_(capacity) {}
 
     /// Owner: adds the newest element. Throws std::bad_alloc if the deque cannot grow. A call that throws has
     /// no effect.
@@ -142,11 +143,14 @@ public:
         return element;
     }
 
-    /// Any thread: returns false if the deque was empty a moment ago. The result is a hint, and the call
+    /// Any thread: returns how many elements the deque had a moment ago. The result is a hint, and the call
     /// orders nothing.
-    [[nodiscard]] bool maybe_filled() const noexcept {
-        return size(top_.load(sys::relaxed), bottom_.load(sys::relaxed)) > 0;
+    [[nodiscard]] std::size_t size() const noexcept {
+        const std::int64_t now = size(top_.load(sys::relaxed), bottom_.load(sys::relaxed));
+        return now > 0 ? static_cast<std::size_t>(now) : 0;
     }
+    /// Any thread: returns size() != 0.
+    [[nodiscard]] bool maybe_filled() const noexcept { return size() != 0; }
 
 private:
     using slots = typename circular_array<T>::slots;
@@ -181,7 +185,7 @@ private:
         // [CL5] Release: publishes the claims that the owner has made so far. Pairs with the acquire in
         // steal().
         if (full_fences_left_ == 0) mode_.store(mode_.load(sys::relaxed) + 1, sys::release);
-        full_fences_left_ = ContendedPops;
+        full_fences_left_ = contended_pops_;
     }
 
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t bottom) {
@@ -199,6 +203,7 @@ private:
     std::uint64_t top_seen_;
     std::uint64_t own_top_;         // the last value of top_ that the owner has seen
     unsigned full_fences_left_ = 0; // the number of pops that will still use a full fence
+    const unsigned contended_pops_;
     circular_array<T> array_;
 };
 

@@ -41,7 +41,9 @@ public:
 } // namespace
 
 worker::worker(scheduler& pool, unsigned index)
-    : thread_role(pool.id()), pool_(pool), index_(index), random_(index + 1) {}
+    : thread_role(pool.id()), pool_(pool), index_(index), random_(index + 1),
+      // A heavy fence of a thief interrupts each processor that runs a thread of the process.
+      deque_(256, 0, 32 * pool.threads().base()) {}
 
 // ---- the scheduler's loop
 
