@@ -252,6 +252,23 @@ HINTED_MODEL(sleep_follower,
     follower.join();
 }
 
+HINTED_MODEL(sleep_signal_any, .about = "wake-ups without the token, at any time, lose no work",
+             .preemptions = 2, .spurious = 0) {
+    work w(2);
+    tally t(2);
+    meeting both;
+    const auto each = [&] {
+        w.sleep.signal_any(2);
+        both.wait();
+        t.one(w);
+    };
+    sys::thread first([&] { w.run(0, each); });
+    sys::thread second([&] { w.run(1, each); });
+    w.post(2);
+    first.join();
+    second.join();
+}
+
 HINTED_MODEL(sleep_deadline, .about = "a deadline, a notification and the token", .preemptions = 4) {
     work w(1);
     sys::thread producer([&] { w.post(); });

@@ -83,6 +83,19 @@ TEST_CASE("a signal wakes without the token, and a deadline without either") {
     CHECK(w.sleep.try_begin_search());
 }
 
+TEST_CASE("signal_any wakes as many sleepers as it says, without the token") {
+    work w(4);
+    CHECK(w.sleep.signal_any(2) == 0); // no worker sleeps
+    for (const unsigned sleeper : {1U, 2U, 3U}) w.sleep.prepare_wait(sleeper, false);
+    CHECK(w.sleep.signal_any(2) == 2);
+    CHECK(w.sleep.waiting() == 1);
+    CHECK(w.sleep.signal_any(2) == 1);
+    CHECK(w.sleep.waiting() == 0);
+    for (const unsigned sleeper : {1U, 2U, 3U})
+        CHECK(w.sleep.commit_wait(sleeper, nullptr) == wake_up::signalled);
+    CHECK(w.sleep.try_begin_search()); // no sleeper has received the token
+}
+
 TEST_CASE("whoever tells nobody has a sleeper look by itself") {
     work w(2);
     CHECK_FALSE(w.sleep.is_watched());

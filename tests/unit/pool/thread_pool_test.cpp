@@ -186,6 +186,18 @@ TEST_CASE("a worker that spawns for ever still takes work from outside, and its 
     pool.wait_idle();
 }
 
+TEST_CASE("A burst on a sleeping pool wakes a worker for each task, although each task keeps its worker") {
+    constexpr unsigned workers = 8;
+    thread_pool pool({.threads = workers});
+    for (int round = 0; round != 20; ++round) {
+        while (pool.activity() != std::string(workers, '.')) std::this_thread::yield();
+        std::latch all_run(workers);
+        for (unsigned i = 0; i != workers; ++i) pool.post([&all_run] { all_run.arrive_and_wait(); });
+        pool.wait_idle();
+    }
+    CHECK(pool.metrics().wakes >= workers); // by posts and by other workers
+}
+
 TEST_CASE("wait_idle covers what tasks post") {
     thread_pool pool({.threads = 2});
     for (int round = 0; round != 200; ++round) {

@@ -24,7 +24,7 @@ bool event_count::notify_sleepers() noexcept {
         std::uint32_t state = state_.load(sys::relaxed);
         if (state < one_waiting || (state & searching) != 0) return false;
         if (!state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) continue;
-        if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
+        if (wake_one(notified) || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
             return true; // the sleeper has the token now
         // Each waiting worker is either about to sleep, and checks the queues before that, or is about to
         // wake up. Other posters may have relied on this thread while it had the token.
@@ -35,10 +35,10 @@ bool event_count::notify_sleepers() noexcept {
     }
 }
 
-bool event_count::wake_one() noexcept {
+bool event_count::wake_one(std::uint32_t how) noexcept {
     // Always tries the workers in the same order, so that few workers are used and their caches stay warm.
     for (unsigned w = 0; w != workers_; ++w) {
-        if (!rouse(sleepers_[w], notified)) continue;
+        if (!rouse(sleepers_[w], how)) continue;
         if (trace::is_on()) [[unlikely]]
             trace::detail::record(trace::kind::woken, w);
         return true;
@@ -66,6 +66,12 @@ void event_count::signal(unsigned w) noexcept {
 
 void event_count::signal_all() noexcept {
     for (unsigned w = 0; w != workers_; ++w) signal(w);
+}
+
+unsigned event_count::signal_any(unsigned count) noexcept {
+    unsigned woken = 0;
+    while (woken != count && wake_one(signalled)) ++woken;
+    return woken;
 }
 
 // ---- the searcher

@@ -79,6 +79,10 @@ public:
     /// its next prepare_wait().
     void signal(unsigned w) noexcept;
 
+    /// Any thread: wakes up to `count` workers like signal(). Chooses workers that sleep or are about to
+    /// sleep. Returns how many workers the call has woken.
+    unsigned signal_any(unsigned count) noexcept;
+
     /// Any thread: calls signal() for each worker.
     void signal_all() noexcept;
 
@@ -112,7 +116,7 @@ private:
     //  * awake: the worker runs. The worker itself sets this value.
     //  * idle: the worker sleeps or is about to sleep. prepare_wait() sets this value.
     //  * notified: the worker was woken with the token. wake_one() sets this value.
-    //  * signalled: the worker was woken without the token. signal() sets this value.
+    //  * signalled: the worker was woken without the token. signal() and signal_any() set this value.
     enum : std::uint32_t { awake, idle, notified, signalled };
 
     struct alignas(sys::isolation) sleeper {
@@ -126,7 +130,7 @@ private:
     static constexpr std::uint32_t one_waiting = 2;
 
     [[gnu::noinline]] bool notify_sleepers() noexcept;
-    [[nodiscard]] bool wake_one() noexcept;
+    [[nodiscard]] bool wake_one(std::uint32_t how) noexcept;
     [[nodiscard]] bool rouse(sleeper& p, std::uint32_t how) noexcept;
     [[nodiscard]] bool begin_watch() noexcept;
     void end_watch(wake_up how) noexcept;

@@ -188,14 +188,17 @@ injection_queue& scheduler::checked_queue(priority level) {
     return queue(level);
 }
 
-bool scheduler::has_work() const noexcept {
+std::size_t scheduler::queued(std::size_t most) const noexcept {
+    std::size_t found = 0;
     for (const injection_queue& queue : queues_) {
-        if (queue.maybe_filled()) return true;
+        found += queue.size(most - found);
+        if (found >= most) return most;
     }
     for (const auto& w : workers()) {
-        if (w->maybe_has_tasks()) return true;
+        found += w->queued();
+        if (found >= most) return most;
     }
-    return sources_have_work();
+    return found + (sources_have_work() ? 1 : 0);
 }
 
 // ---- the work source

@@ -127,7 +127,10 @@ public:
     /// calls this function. The child has no workers, even if a task called fork().
     static void forget_thread() noexcept;
     /// Returns true if a queue or the work source may contain a task.
-    [[nodiscard]] bool has_work() const noexcept;
+    [[nodiscard]] bool has_work() const noexcept { return queued(1) != 0; }
+    /// Returns how many tasks the queues may contain, but at most `most`, which must not be 0. The work of
+    /// the work source counts as one task.
+    [[nodiscard]] std::size_t queued(std::size_t most) const noexcept;
     /// Called by a worker that has no task and has executed a full fence. Wakes the threads that wait in
     /// wait_idle() and join().
     void announce_idle() noexcept;

@@ -302,6 +302,7 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
         if (found == nullptr && !leave) found = search(reason);
         if (found != nullptr || leave) {
             end_search();
+            if (found != nullptr && has_slept_) wake_others();
             return found;
         }
         park(reason);
@@ -327,6 +328,14 @@ void worker::end_search() noexcept {
     if (!has_token_) return;
     has_token_ = false;
     pool_.sleep().end_search();
+}
+
+/// Called when this worker has found a task after a long sleep. If there is a task for each sleeper, wakes
+/// two sleepers. They do the same, so the wake-ups form a tree.
+void worker::wake_others() noexcept {
+    has_slept_ = false;
+    const std::uint32_t sleepers = pool_.sleep().waiting();
+    if (sleepers != 0 && pool_.queued(sleepers) >= sleepers) wakes_.add(pool_.sleep().signal_any(2));
 }
 
 bool worker::should_return(const reason_to_return& reason) const noexcept {
@@ -410,6 +419,7 @@ void worker::sleep(const reason_to_return& reason) noexcept {
     const trace::detail::interval parked(trace::kind::parked, "parked", 0);
     show(snapshot::state::asleep);
     has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
+    has_slept_ = sys::now_ns() - since_ns_.load(sys::relaxed) >= pool_.search_ns();
     show(snapshot::state::busy);
     if (has_token_) wakes_.add();
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);

@@ -67,10 +67,8 @@ public:
 
     [[nodiscard]] unsigned index() const noexcept { return index_; }
 
-    /// Any thread: returns false if this worker had no queued tasks a moment ago.
-    [[nodiscard]] bool maybe_has_tasks() const noexcept {
-        return deque_.maybe_filled() || batch_.maybe_filled();
-    }
+    /// Any thread: returns how many queued tasks this worker had a moment ago.
+    [[nodiscard]] std::size_t queued() const noexcept { return deque_.size() + batch_.size(); }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
     /// Any thread: returns how many tasks have been run or abandoned. The result is the sum of two counts,
     /// which only grow. So if a count changes during the call, the result may be too small, but never too
@@ -189,6 +187,7 @@ private:
     [[nodiscard]] bool put_back(task* taken) noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
     void end_search() noexcept;
+    void wake_others() noexcept;
     void stop_searching() noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
     [[nodiscard]] bool must_hold_back(const reason_to_return& reason) const noexcept;
@@ -209,6 +208,7 @@ private:
     scheduler& pool_;
     const unsigned index_;
     bool has_token_ = false;
+    bool has_slept_ = false; // this worker has slept for long and has not found a task since
     bool is_blocking_ = false;
     std::uint64_t blocked_since_ = trace::detail::nothing; // The time at which the blocking call began.
     std::uint32_t turn_ = 0;                               // The number of searches that have begun.
