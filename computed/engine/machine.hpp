@@ -36,6 +36,8 @@ struct machine {
     picoseconds share = 0;     ///< for this long, a reader that gets a shared copy keeps the line busy
     unsigned store_buffer = 1; ///< the number of stores that may wait for their lines
 
+    unsigned jitter = 0; ///< transfers, holds, pauses and wake-ups vary by up to this many per cent
+
     picoseconds pause = 0;
     picoseconds yield = 0;
     picoseconds clock = 0; ///< a reading of the clock
@@ -53,6 +55,7 @@ struct machine {
     picoseconds create = 0;         ///< the creation of a thread, for the creator
 
     picoseconds membarrier = 0; ///< a heavy fence, for the caller
+    picoseconds answer = 0;     ///< more for the caller if another core runs a thread and must answer
     picoseconds interrupt = 0;  ///< a heavy fence, for each other core that runs a thread
 
     picoseconds allocate = 0; ///< operator new

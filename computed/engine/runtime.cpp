@@ -73,7 +73,7 @@ namespace ekiden::computed {
 void spend(std::uint64_t ns) noexcept {
     if (running == nullptr) return;
     const inside in;
-    in.it.spend(ns * 1000);
+    in.it.work(ns * 1000);
 }
 
 namespace {

@@ -32,6 +32,21 @@ double fence(const setting&) {
 double heavy(const setting&) {
     return each(20'000, [] { sys::fence_heavy(); });
 }
+/// The same while a thread on another core runs, which the fence must interrupt.
+double heavy_with_another(const setting&) {
+    sys::atomic<bool> runs{false}, over{false};
+    sys::thread other([&] {
+        bind(1);
+        runs.store(true, sys::release);
+        while (!over.load(sys::acquire)) sys::spin_hint();
+    });
+    bind(0);
+    while (!runs.load(sys::acquire)) sys::yield();
+    const double took = heavy({});
+    over.store(true, sys::release);
+    other.join();
+    return took;
+}
 double pause(const setting&) {
     return each(1'000'000, [] { sys::spin_hint(); });
 }
@@ -138,12 +153,12 @@ bool probe(const char* name, measure run) { return add({std::string("probe: ") +
 
 const bool added =
     probe("load", &load) && probe("read-modify-write", &modify) && probe("fence", &fence)
-    && probe("heavy fence", &heavy) && probe("pause", &pause) && probe("yield", &yield)
-    && probe("clock", &read_clock) && probe("new and delete", &allocate)
-    && probe("futex wake of nobody", &wake_nobody) && probe("futex wait that returns", &do_not_wait)
-    && probe("start and join a thread", &start_and_join) && probe("a line by turns", &ping_pong)
-    && probe("a contended increment", &contended) && probe("futex by turns", &futex_ping_pong)
-    && probe("futex wake after 5 ms", &futex_wake<false>)
+    && probe("heavy fence", &heavy) && probe("heavy fence, beside another thread", &heavy_with_another)
+    && probe("pause", &pause) && probe("yield", &yield) && probe("clock", &read_clock)
+    && probe("new and delete", &allocate) && probe("futex wake of nobody", &wake_nobody)
+    && probe("futex wait that returns", &do_not_wait) && probe("start and join a thread", &start_and_join)
+    && probe("a line by turns", &ping_pong) && probe("a contended increment", &contended)
+    && probe("futex by turns", &futex_ping_pong) && probe("futex wake after 5 ms", &futex_wake<false>)
     && probe("the call of that wake", &futex_wake<true>);
 
 } // namespace
