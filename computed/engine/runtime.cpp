@@ -75,6 +75,7 @@ void spend(std::uint64_t ns) noexcept {
     const inside in;
     in.it.work(ns * 1000);
 }
+std::uint64_t processor_time_ns() noexcept { return running != nullptr ? running->busy() / 1000 : 0; }
 
 namespace {
 bool is_equal(const void* word, std::uint32_t expected) {

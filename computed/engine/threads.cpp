@@ -6,6 +6,8 @@
 #include <computed/engine/engine.hpp>
 #include <computed/engine/heap.hpp>
 
+#include <sys/single_threaded.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +30,7 @@ engine::thread& engine::new_thread(void (*entry)(void*), void* argument) {
 
 void engine::run(std::function<void()> program) {
     heap::prepare();
+    __libc_single_threaded = 0; // or the counts of std::shared_ptr would not be atomic
     program_ = std::move(program);
     thread& first = new_thread([](void* at) { static_cast<engine*>(at)->program_(); }, this);
     put_on(cores_[0], first, 0);

@@ -9,10 +9,12 @@
 #include <computed/engine/engine.hpp>
 #endif
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -92,6 +94,7 @@ bool measure_in_child(const row& it, const asked& how) {
     const pid_t child = ::fork();
     if (child < 0) return false;
     if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL); // a caller with a limit ends only the parent
         try {
             const double ns = figure_of(it, how);
             std::printf(
