@@ -34,7 +34,7 @@ machine read_machine(const std::string& file) {
     cost("deep_after", made.deep_after), cost("switch", made.context_switch), cost("slice", made.slice);
     cost("create", made.create), cost("membarrier", made.membarrier), cost("answer", made.answer),
         cost("interrupt", made.interrupt);
-    cost("allocate", made.allocate), cost("release", made.release);
+    cost("allocate", made.allocate), cost("release", made.release), cost("release_other", made.release_other);
 
     std::ifstream in(file);
     if (!in) throw std::runtime_error(file + ": cannot be read");

@@ -58,8 +58,9 @@ struct machine {
     picoseconds answer = 0;     ///< more for the caller if another core runs a thread and must answer
     picoseconds interrupt = 0;  ///< a heavy fence, for each other core that runs a thread
 
-    picoseconds allocate = 0; ///< operator new
-    picoseconds release = 0;  ///< operator delete
+    picoseconds allocate = 0;      ///< operator new
+    picoseconds release = 0;       ///< operator delete
+    picoseconds release_other = 0; ///< the same, if another thread has called new
 
     [[nodiscard]] unsigned total() const noexcept { return sockets * clusters * cores; }
     [[nodiscard]] unsigned cluster_of(unsigned core) const noexcept { return core / cores; }

@@ -62,6 +62,21 @@ double allocate(const setting&) {
         ::operator delete(at);
     });
 }
+/// A thread calls new, and another thread calls delete for the same blocks. The time of one delete.
+double delete_of_another(const setting&) {
+    constexpr unsigned count = 20'000, rounds = 10;
+    std::vector<void*> blocks(count);
+    double took = 0;
+    for (unsigned r = 0; r != rounds; ++r) {
+        sys::thread([&] {
+            for (void*& one : blocks) one = ::operator new(64);
+        }).join();
+        const std::uint64_t begin = sys::now_ns();
+        for (void* const one : blocks) ::operator delete(one);
+        took += static_cast<double>(sys::now_ns() - begin);
+    }
+    return took / (count * rounds);
+}
 double wake_nobody(const setting&) {
     sys::atomic<std::uint32_t> word{0};
     return each(100'000, [&] { sys::futex_wake(word); });
@@ -155,10 +170,11 @@ const bool added =
     probe("load", &load) && probe("read-modify-write", &modify) && probe("fence", &fence)
     && probe("heavy fence", &heavy) && probe("heavy fence, beside another thread", &heavy_with_another)
     && probe("pause", &pause) && probe("yield", &yield) && probe("clock", &read_clock)
-    && probe("new and delete", &allocate) && probe("futex wake of nobody", &wake_nobody)
-    && probe("futex wait that returns", &do_not_wait) && probe("start and join a thread", &start_and_join)
-    && probe("a line by turns", &ping_pong) && probe("a contended increment", &contended)
-    && probe("futex by turns", &futex_ping_pong) && probe("futex wake after 5 ms", &futex_wake<false>)
+    && probe("new and delete", &allocate) && probe("delete for another thread", &delete_of_another)
+    && probe("futex wake of nobody", &wake_nobody) && probe("futex wait that returns", &do_not_wait)
+    && probe("start and join a thread", &start_and_join) && probe("a line by turns", &ping_pong)
+    && probe("a contended increment", &contended) && probe("futex by turns", &futex_ping_pong)
+    && probe("futex wake after 5 ms", &futex_wake<false>)
     && probe("the call of that wake", &futex_wake<true>);
 
 } // namespace
