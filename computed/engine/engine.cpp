@@ -137,13 +137,14 @@ void engine::heavy_fence() noexcept {
     here_->clock += machine_.membarrier;
     synchronize();
     core& at = *here_;
-    bool waits = false;
-    for (const core& other : cores_) waits |= &other != &at && other.running != nullptr;
-    if (!waits) return;
+    std::uint64_t others = 0;
+    for (const core& other : cores_) others += &other != &at && other.running != nullptr;
+    if (others == 0) return;
+    const picoseconds length = machine_.answer + others * machine_.answer_each;
     at.clock = std::max(at.clock, fence_free_);
-    fence_free_ = at.clock + machine_.answer;
+    fence_free_ = at.clock + length;
     synchronize();
-    here_->clock += machine_.answer;
+    here_->clock += length;
     for (core& other : cores_)
         if (&other != here_ && other.running != nullptr) other.clock += machine_.interrupt;
 }

@@ -170,6 +170,7 @@ private:
     void put_on(core& where, thread& it, picoseconds time);
     void leave_core(state next) noexcept;
     void give_up_core() noexcept;
+    [[nodiscard]] picoseconds deep_wake(picoseconds idle) const noexcept;
     core* idle_core_near(unsigned wanted) noexcept;
     thread* take_ready() noexcept;
     void wake_one(thread& it, picoseconds time, picoseconds latency);

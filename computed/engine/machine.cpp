@@ -33,7 +33,7 @@ machine read_machine(const std::string& file) {
         cost("wake_deep", made.wake_deep);
     cost("deep_after", made.deep_after), cost("switch", made.context_switch), cost("slice", made.slice);
     cost("create", made.create), cost("membarrier", made.membarrier), cost("answer", made.answer),
-        cost("interrupt", made.interrupt);
+        cost("answer_each", made.answer_each), cost("interrupt", made.interrupt);
     cost("allocate", made.allocate), cost("release", made.release), cost("release_other", made.release_other);
 
     std::ifstream in(file);

@@ -103,7 +103,7 @@ public:
     template <class F>
     void post(F f) {
         job* const made = new job_of<F>(std::move(f));
-        while (!push(made)) sys::yield(); // it is full
+        while (!push(made)) sys::yield();
         sys::fence(sys::seq_cst);
         if (sleepers_.load(sys::relaxed) == 0) return;
         epoch_.fetch_add(1, sys::seq_cst);
@@ -111,7 +111,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t size = 1 << 16;
+    static constexpr std::size_t size = 1 << 18; // so that it is never full
     struct slot {
         sys::atomic<std::size_t> turn;
         job* value;

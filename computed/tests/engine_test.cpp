@@ -179,7 +179,7 @@ TEST_CASE("a wake-up costs the call, and the thread runs when the table says") {
 
 TEST_CASE("a thread that wakes up gets its core at once, and a core that was idle for long takes longer") {
     machine on = small();
-    on.wake_deep = 7'000'000, on.deep_after = 1'000'000'000;
+    on.wake_deep = 7'000'000, on.deep_after = 100'000'000;
     const numbers found = run(on, 3, [](numbers& out) {
         sys::atomic<std::uint32_t> word{0};
         sys::thread sleeper([&] {
