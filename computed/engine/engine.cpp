@@ -43,7 +43,7 @@ void engine::take(line& it, bool is_write) noexcept {
     mine.clock += request.length;
     mine.held = request.hold != 0 ? &it : nullptr;
     mine.held_until = mine.clock + request.hold;
-    if (profiles_) note(it, site, since);
+    if (profiles_) note(&it, site, since);
 }
 
 void engine::let_go() noexcept {
@@ -61,8 +61,8 @@ void engine::let_go() noexcept {
     }
 }
 
-void engine::note(const line& it, const void* site, picoseconds since) noexcept {
-    stall& sum = stalls_[{&it, site}];
+void engine::note(const line* it, const void* site, picoseconds since) noexcept {
+    stall& sum = stalls_[{it, site}];
     ++sum.count;
     sum.length += here_->clock - since;
 }
@@ -70,7 +70,8 @@ void engine::note(const line& it, const void* site, picoseconds since) noexcept 
 std::vector<engine::stall> engine::stalls() const {
     std::vector<stall> found;
     for (const auto& [key, sum] : stalls_)
-        found.push_back({lines_.address_of(*key.first), key.second, sum.count, sum.length});
+        found.push_back({key.first != nullptr ? lines_.address_of(*key.first) : nullptr, key.second,
+                         sum.count, sum.length});
     return found;
 }
 
@@ -114,7 +115,7 @@ void engine::drain() noexcept {
     core& at = *here_;
     if (at.last_store <= at.clock) return;
     const picoseconds since = std::exchange(at.clock, at.last_store);
-    if (profiles_) note(*at.last_line, site_, since);
+    if (profiles_) note(at.last_line, site_, since);
 }
 
 void engine::modify(const void* at) noexcept {
@@ -134,17 +135,20 @@ void engine::full_fence() noexcept {
 /// Linux makes one such fence at a time, and interrupts each core that runs a thread.
 void engine::heavy_fence() noexcept {
     drain();
+    const picoseconds since = here_->clock;
+    const void* const site = site_;
     here_->clock += machine_.membarrier;
     synchronize();
     core& at = *here_;
     std::uint64_t others = 0;
     for (const core& other : cores_) others += &other != &at && other.running != nullptr;
-    if (others == 0) return;
+    if (others == 0) return; // no core has to answer
     const picoseconds length = machine_.answer + others * machine_.answer_each;
     at.clock = std::max(at.clock, fence_free_);
     fence_free_ = at.clock + length;
     synchronize();
     here_->clock += length;
+    if (profiles_) note(nullptr, site, since);
     for (core& other : cores_)
         if (&other != here_ && other.running != nullptr) other.clock += machine_.interrupt;
 }

@@ -52,9 +52,10 @@ public:
     void full_fence() noexcept;
     void heavy_fence() noexcept;
 
-    /// The time for which a place in the program has waited for a line, summed over the cores.
+    /// The time for which a place in the program has waited for a line or in heavy fences, summed over the
+    /// cores.
     struct stall {
-        const void* line = nullptr; ///< its first byte
+        const void* line = nullptr; ///< its first byte, or null for heavy fences
         const void* site = nullptr; ///< the return address of the access
         std::uint64_t count = 0;
         picoseconds length = 0;
@@ -161,7 +162,7 @@ private:
     void drain() noexcept;
     /// Ends the hold of a line, because the core has no more locked operations under way.
     void let_go() noexcept;
-    void note(const line& it, const void* site, picoseconds since) noexcept;
+    void note(const line* it, const void* site, picoseconds since) noexcept;
 
     void schedule(picoseconds time, what kind, unsigned number, std::uint64_t sleep = 0);
     void dispatch() noexcept;

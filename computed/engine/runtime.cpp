@@ -95,7 +95,7 @@ using computed::running;
 const bool has_asymmetric_fence = true;
 void fence_heavy() noexcept {
     if (running == nullptr) return;
-    const inside in;
+    const inside in(__builtin_return_address(0));
     in.it.heavy_fence();
 }
 

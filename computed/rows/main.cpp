@@ -34,6 +34,7 @@ struct asked {
 
 #if defined(EKIDEN_TIMED)
 /// Prints the lines for which the cores have waited longest, each with the places in the program that waited.
+/// Heavy fences count as a line.
 /// addr2line finds the names of the places.
 void print_stalls(const ekiden::computed::engine& machine) {
     using stall = ekiden::computed::engine::stall;
@@ -55,7 +56,7 @@ void print_stalls(const ekiden::computed::engine& machine) {
                      static_cast<unsigned long long>(it.count));
     };
     for (const stall& line : lines) {
-        print("line", line.line, line);
+        print(line.line != nullptr ? "line" : "heavy fences", line.line, line);
         std::fputc('\n', stderr);
         std::size_t printed = 0;
         for (const stall& one : all) {
