@@ -23,6 +23,7 @@ CORES = (1, 2, 4, 8, 16, 32, 64, 128)
 GOOD, FAIR = 1.5, 2.0  # up to GOOD, a row is valid; up to FAIR, it has a mark
 COLORS = {"ekiden": "#0f9d58", "shared queue": "#e8710a", "lock-free queue": "#d93f8e", "textbook stealing": "#4285f4",
           "source, plain": "#a67c00", "source, tuned": "#9b6bd6", "futex mutex": "#a67c00"}  # readable on white and on black
+FIRST = ("empty task", "task of 1 us", "nested", "fork-join", "uneven", "loop", "wake", "submit", "idle", "lane", "strand", "timer")
 SOURCE = "source: "  # rows that only show the steps of the source's pool
 
 
@@ -130,7 +131,9 @@ thead th { position: sticky; top: 0; background: Canvas; }
 .scroll { overflow-x: auto; }
 .valid { color: var(--good); } .marked { color: var(--fair); } .not { color: var(--bad); font-weight: 600; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(23rem, 1fr)); gap: 1.2rem; }
-figure { margin: 0; } figure svg { width: 100%; height: auto; }
+figure { margin: 0; } figure svg { width: 100%; height: auto; } figure svg text { fill: currentColor; }
+.legend { position: sticky; top: 0; background: Canvas; padding: .5rem 0; display: flex; flex-wrap: wrap; gap: .2rem 1.5rem; }
+.legend i { display: inline-block; width: 1.6rem; height: .25rem; vertical-align: middle; margin-right: .4rem; border-radius: 2px; }
 figcaption { font-size: .85rem; } figcaption b { font-size: 1rem; display: block; }
 """
 
@@ -140,28 +143,26 @@ def picture(points):
     figure, axes = plt.subplots(figsize=(5, 3.2))
     for system in dict.fromkeys(p["system"] for p in points):
         line = [(p["cores"], p["ns"]) for p in points if p["system"] == system]
-        axes.plot(*zip(*line), marker="o", markersize=3, color=COLORS[system], label=system,
+        axes.plot(*zip(*line), marker="o", markersize=3, color=COLORS[system],
                   linewidth=2.2 if system == "ekiden" else 1.3, zorder=3 if system == "ekiden" else 2)
     ideal = points[0]["ideal_ns"]
     counts = sorted({p["cores"] for p in points})
     if ideal:
-        axes.plot(counts, [ideal / c for c in counts], color="#888888", linestyle="--", linewidth=1, label="ideal")
+        axes.plot(counts, [ideal / c for c in counts], color="#888888", linestyle="--", linewidth=1)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(counts, [str(c) for c in counts])
     unit = 1000 if min(p["ns"] for p in points) > 2000 else 1
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value / unit:,.4g}")
-    axes.yaxis.set_minor_formatter(lambda value, _: "")
     low, high = axes.get_ylim()
-    if high / low < 12:  # less than two powers of ten, so the axis needs more numbers
-        axes.yaxis.set_minor_formatter(lambda value, _: f"{value / unit:,.4g}" if f"{value:.0e}"[0] in "235" else "")
+    between = "2357" if high / low < 5 else "25" if high / low < 100 else ""  # with few powers of ten, the axis needs more numbers
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value / unit:,.6g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value / unit:,.6g}" if f"{value:.0e}"[0] in between else "")
     axes.set_xlabel("cores", fontsize=9)
     axes.set_ylabel("us" if unit == 1000 else "ns", fontsize=9)
     axes.tick_params(labelsize=8, which="both")
     axes.grid(alpha=0.3)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(fontsize=7.5, frameon=False)
     figure.tight_layout()
     text = io.StringIO()
     figure.savefig(text, format="svg", transparent=True)
@@ -210,7 +211,8 @@ def validation_tables(results):
                 f"<p>Medians of {other['about']['rounds']} rounds, with quartiles, in ns. Rows: {counted(other['rows'])}.</p>",
                 *table(head, lines)]
     yield from ["<h3>This machine, 2 cores</h3>",
-                f"<p>The measured figure is the lower quartile, and the median stands beside it. Rows: {counted(results['here'])}.</p>"]
+                f"<p>The measured figure is the lower quartile, and the median stands beside it. Rows: {counted(results['here'])}. Before the "
+                f"measurement, the load average was {results['load']:.1f}. If other programs run, this table says little.</p>"]
     yield from table(("row", "system", "computed ns", "measured ns", "median ns", "computed / measured", "verdict"),
                      [cells((v["row"], v["system"], number(v["computed_ns"]), number(v["low_ns"]), number(v["median_ns"]),
                              judged(v["ratio"]), verdict(v["ratio"]))) for v in results["here"]])
@@ -224,17 +226,22 @@ def page(results):
              f"curves has {html.escape(results['machine'])}. Up to 64 cores, all cores are in one socket.</p>",
              "<h2>Curves</h2><p>Time over cores; lower is better. The line below a picture compares the row of ekiden with the "
              f"measurements of the next section: up to a factor of {GOOD}, it is valid, and up to {FAIR}, it is marked.</p>",
-             "<div class=pictures>"]
-    state = {}
-    for v in results["other"]["rows"] + results["here"]:
-        if v["system"] == "ekiden":
-            state.setdefault(v["row"], []).append(v)
-    for row in dict.fromkeys(p["row"] for p in results["curves"]):
-        points = [p for p in results["curves"] if p["row"] == row]
+             "<div class=legend>", *(f'<span><i style="background:{color}"></i>{name}</span>' for name, color in COLORS.items()),
+             '<span><i style="background:#888;height:1px"></i>ideal</span></div><div class=pictures>']
+
+    def ratios(where, validation, row):
         marks = [f'{v["cores"]}: <span class="{verdict(v["ratio"]).split()[0]}">{v["ratio"]:.2f}</span>'
-                 for v in sorted(state.get(row, []), key=lambda v: v["cores"])]
-        said = "computed / measured with cores " + ", ".join(marks) if marks else "not measured"
-        parts.append(f"<figure>{picture(points)}<figcaption><b>{html.escape(row)}</b>{said}</figcaption></figure>")
+                 for v in validation if (v["row"], v["system"]) == (row, "ekiden")]
+        return f"<br>{where}, with cores {', '.join(marks)}" if marks else ""
+
+    def place(row):
+        return next((i for i, first in enumerate(FIRST) if row.startswith(first)), len(FIRST))
+
+    for row in sorted(dict.fromkeys(p["row"] for p in results["curves"]), key=place):
+        points = [p for p in results["curves"] if p["row"] == row]
+        on_xeon = ratios("computed / measured on the Xeon", sorted(results["other"]["rows"], key=lambda v: v["cores"]), row)
+        here = ratios("computed / measured here", results["here"], row)
+        parts.append(f"<figure>{picture(points)}<figcaption><b>{html.escape(row)}</b>{(on_xeon + here)[4:]}</figcaption></figure>")
     parts += ["</div><h2>How far the figures can be trusted</h2>", *validation_tables(results),
               "<h2>The steps of the source's pool</h2><p>The order of the steps on 2 cores, from the fastest step: rank as measured, and "
               "rank as computed.</p>"]
@@ -264,8 +271,9 @@ def main():
     if asked.again:
         results = json.loads(out.read_text())
     else:
+        load = os.getloadavg()[0]
         here = validate_here(asked.computed, asked.rows, asked.rounds)
-        results = {"machine": "two sockets of 64 cores, with 8 clusters in each", "here": here, "steps": steps_of(here),
+        results = {"machine": "two sockets of 64 cores, with 8 clusters in each", "load": load, "here": here, "steps": steps_of(here),
                    "other": validate_file(asked.computed, HERE / "measured" / "xeon16.json"),
                    "curves": curves(asked.computed, "sockets128", 128, asked.limit)}
         out.write_text(json.dumps(results, indent=1) + "\n")
