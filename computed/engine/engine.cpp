@@ -29,7 +29,7 @@ void engine::load(line& it) noexcept {
 void engine::take(line& it, bool is_write) noexcept {
     core& at = *here_;
     const picoseconds since = at.clock;
-    const void* const site = site_;
+    const void* const site = self_->site;
     const line_table::service request = lines_.reserve(
         it, at.number, at.clock, is_write ? line_table::request::modify : line_table::request::read);
     if (request.start > at.clock) {
@@ -115,7 +115,7 @@ void engine::drain() noexcept {
     core& at = *here_;
     if (at.last_store <= at.clock) return;
     const picoseconds since = std::exchange(at.clock, at.last_store);
-    if (profiles_) note(at.last_line, site_, since);
+    if (profiles_) note(at.last_line, self_->site, since);
 }
 
 void engine::modify(const void* at) noexcept {
@@ -136,7 +136,7 @@ void engine::full_fence() noexcept {
 void engine::heavy_fence() noexcept {
     drain();
     const picoseconds since = here_->clock;
-    const void* const site = site_;
+    const void* const site = self_->site;
     here_->clock += machine_.membarrier;
     synchronize();
     core& at = *here_;

@@ -115,6 +115,7 @@ private:
         picoseconds began = 0;    // when it last got a core
         std::uint64_t sleeps = 0; // counts sleeps, so that an old timeout is not taken for a new one
         const void* word = nullptr;
+        const void* site = nullptr; // of its last access
         void (*run)(void*) = nullptr;
         void* argument = nullptr;
         check::context place;
@@ -190,7 +191,6 @@ private:
     std::unordered_map<const void*, sleepers> words_;
     picoseconds fence_free_ = 0; // the next heavy fence begins then
     bool profiles_ = false;
-    const void* site_ = nullptr;
     std::map<std::pair<const line*, const void*>, stall> stalls_;
     core* here_ = nullptr;
     thread* self_ = nullptr;
@@ -206,7 +206,7 @@ extern engine* running;
 class inside {
 public:
     inside() noexcept : it(*running) { running = nullptr; }
-    explicit inside(const void* site) noexcept : inside() { it.site_ = site; }
+    explicit inside(const void* site) noexcept : inside() { it.self_->site = site; }
     ~inside() { running = &it; }
     inside(const inside&) = delete;
     inside& operator=(const inside&) = delete;
