@@ -381,8 +381,8 @@ public:
     /// for another worker, the report names the other worker. The report also shows the tasks that wait for
     /// each other in a cycle. For each coroutine that was spawned on the pool and waits, the report has the
     /// chain of awaits, with the file and the line of each co_await. The function samples all workers and
-    /// coroutines twice, 50 ms apart, to find those that make progress. The report has at most 128
-    /// coroutines.
+    /// coroutines twice, 50 ms apart, to find which of them make progress. The report has at most
+    /// 128 coroutines.
     ///
     /// Any thread and any signal handler may call this function, even while the pool makes no progress. The
     /// function acquires no lock, allocates no memory, and calls no function of the program. The pool must

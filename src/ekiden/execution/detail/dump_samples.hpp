@@ -25,8 +25,8 @@ public:
     [[nodiscard]] sys::raw_output& out() noexcept { return out_; }
 
     /// In the first sample, notes the fingerprint. In the second sample, returns whether the first sample has
-    /// noted the same fingerprint. Returns `too_many` if the first sample had no room for all fingerprints,
-    /// and this one is not among those that it has.
+    /// noted the same fingerprint. Returns `too_many` if the first sample had no room for all
+    /// fingerprints, and has not noted this fingerprint.
     [[nodiscard]] found note(std::uint64_t fingerprint) noexcept {
         if (!is_second_) {
             if (count_ == seen_.size()) {
