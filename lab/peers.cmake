@@ -176,8 +176,9 @@ include(rayon.cmake)
 include(go.cmake)
 include(tokio.cmake)
 include(parallel_consumer.cmake)
+include(stdexec.cmake)
 
-if(NOT TBB_FOUND OR NOT asio_found OR NOT standalone_asio_found OR NOT queue_found
+if(NOT TBB_FOUND OR NOT asio_found OR NOT standalone_asio_found OR NOT queue_header
    OR NOT OpenMP_CXX_FOUND OR NOT libomp_found)
   message(STATUS "lab: some peers are not installed; the lab shows them so")
 endif()

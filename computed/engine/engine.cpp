@@ -28,14 +28,51 @@ void engine::load(line& it) noexcept {
 /// Waits until the line is served. Another event may change the state of the line before the request begins.
 void engine::take(line& it, bool is_write) noexcept {
     core& at = *here_;
+    const picoseconds since = at.clock;
+    const void* const site = self_->site;
     const line_table::service request = lines_.reserve(
         it, at.number, at.clock, is_write ? line_table::request::modify : line_table::request::read);
     if (request.start > at.clock) {
         at.clock = request.start;
+        at.awaited = &it;
         synchronize();
     }
-    line_table::give(it, here_->number, is_write);
-    here_->clock += request.length;
+    core& mine = *here_; // the thread may have another core now
+    mine.awaited = nullptr;
+    line_table::give(it, mine.number, is_write);
+    mine.clock += request.length;
+    mine.held = request.hold != 0 ? &it : nullptr;
+    mine.held_until = mine.clock + request.hold;
+    if (profiles_) note(&it, site, since);
+}
+
+void engine::let_go() noexcept {
+    core& at = *here_;
+    if (at.held == nullptr) return;
+    if (at.held->last != at.number) synchronize(); // another core may wait
+    line* const it = std::exchange(at.held, nullptr);
+    if (it == nullptr || here_ != &at || at.held_until <= at.clock) return;
+    const picoseconds early = at.held_until - at.clock;
+    it->free -= early;
+    for (core& other : cores_) {
+        if (other.awaited != it) continue;
+        other.clock -= early;
+        schedule(other.clock, what::resume, other.number);
+    }
+}
+
+void engine::note(const line* it, const void* site, picoseconds since) noexcept {
+    stall& sum = stalls_[{it, site}];
+    ++sum.count;
+    sum.length += here_->clock - since;
+}
+
+std::vector<engine::stall> engine::stalls() const {
+    std::vector<stall> found;
+    for (const auto& [key, sum] : stalls_)
+        found.push_back({key.first != nullptr ? lines_.address_of(*key.first) : nullptr, key.second,
+                         sum.count, sum.length});
+    return found;
 }
 
 /// The store waits in the buffer for its line, and the core goes on.
@@ -55,6 +92,7 @@ void engine::store(line& it) noexcept {
     if (request.length == 0) return;
     core& mine = *here_;
     mine.last_store = std::max(mine.last_store, request.start + request.length); // in order
+    mine.last_line = &it;
     mine.stores[mine.next_store] = mine.last_store;
     mine.next_store = (mine.next_store + 1) % mine.stores.size();
 }
@@ -73,7 +111,12 @@ void engine::atomic_store(const void* at) noexcept {
     if (it != nullptr && !it->owned_by(here_->number)) store(*it);
 }
 
-void engine::drain() noexcept { here_->clock = std::max(here_->clock, here_->last_store); }
+void engine::drain() noexcept {
+    core& at = *here_;
+    if (at.last_store <= at.clock) return;
+    const picoseconds since = std::exchange(at.clock, at.last_store);
+    if (profiles_) note(at.last_line, self_->site, since);
+}
 
 void engine::modify(const void* at) noexcept {
     drain();
@@ -89,15 +132,34 @@ void engine::full_fence() noexcept {
     synchronize();
 }
 
+/// Linux makes one such fence at a time, and interrupts each core that runs a thread.
 void engine::heavy_fence() noexcept {
     drain();
+    const picoseconds since = here_->clock;
+    const void* const site = self_->site;
     here_->clock += machine_.membarrier;
     synchronize();
+    core& at = *here_;
+    std::uint64_t others = 0;
+    for (const core& other : cores_) others += &other != &at && other.running != nullptr;
+    if (others == 0) return; // no core has to answer
+    const picoseconds length = machine_.answer + others * machine_.answer_each;
+    at.clock = std::max(at.clock, fence_free_);
+    fence_free_ = at.clock + length;
+    synchronize();
+    here_->clock += length;
+    if (profiles_) note(nullptr, site, since);
     for (core& other : cores_)
         if (&other != here_ && other.running != nullptr) other.clock += machine_.interrupt;
 }
 
 // ---- time and events
+
+void engine::work(picoseconds length) noexcept {
+    let_go();
+    spend(length);
+    synchronize(); // an interrupt may come meanwhile
+}
 
 void engine::spend(picoseconds length) noexcept {
     while (length != 0) {
@@ -117,6 +179,7 @@ picoseconds engine::busy() const noexcept {
 }
 
 void engine::schedule(picoseconds time, what kind, unsigned number, std::uint64_t sleep) {
+    if (kind == what::resume) cores_[number].resumes = created_;
     events_.push_back({time, created_++, kind, number, sleep});
     std::push_heap(events_.begin(), events_.end());
     next_time_ = events_.front().time;
@@ -155,6 +218,7 @@ void engine::dispatch() noexcept {
 bool engine::happens(const event& next) {
     if (next.kind == what::resume) {
         core& at = cores_[next.number];
+        if (next.order != at.resumes) return false; // there is an earlier one
         // An interrupt may have moved the clock meanwhile.
         if (at.clock > next.time && at.clock > next_time_) {
             schedule(at.clock, what::resume, at.number);
@@ -178,7 +242,7 @@ bool engine::happens(const event& next) {
     auto& queue = words_[it.word].queue;
     queue.erase(std::find(queue.begin(), queue.end(), &it));
     it.timed_out = true;
-    wake_one(it, next.time);
+    wake_one(it, next.time, 0);
     return false;
 }
 

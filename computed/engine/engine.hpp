@@ -16,6 +16,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -51,9 +52,25 @@ public:
     void full_fence() noexcept;
     void heavy_fence() noexcept;
 
+    /// The time for which a place in the program has waited for a line or in heavy fences, summed over the
+    /// cores.
+    struct stall {
+        const void* line = nullptr; ///< its first byte, or null for heavy fences
+        const void* site = nullptr; ///< the return address of the access
+        std::uint64_t count = 0;
+        picoseconds length = 0;
+    };
+    /// From now on, waits for lines are counted.
+    void profile() noexcept { profiles_ = true; }
+    [[nodiscard]] std::vector<stall> stalls() const;
+
     // ---- time
-    void spend(picoseconds length) noexcept;
-    void pause() noexcept { here_->clock += machine_.pause; }
+    void work(picoseconds length) noexcept;  ///< of the program
+    void spend(picoseconds length) noexcept; ///< of the allocator
+    void pause() noexcept {
+        let_go();
+        here_->clock += lines_.varied(machine_.pause);
+    }
     void yield() noexcept;
     [[nodiscard]] std::uint64_t now_ns() noexcept {
         here_->clock += machine_.clock;
@@ -83,6 +100,7 @@ public:
     [[nodiscard]] unsigned cores() const noexcept { return static_cast<unsigned>(cores_.size()); }
 
 private:
+    friend class inside;
     static constexpr std::uint64_t first_ns = 1'000'000'000; // the clock begins here, because 0 has meanings
 
     enum class state : std::uint8_t { ready, running, waiting, ended };
@@ -90,12 +108,14 @@ private:
         unsigned number = 0;
         state now = state::ready;
         bool timed_out = false;
+        bool has_core = false; // a core expects it
         unsigned core = 0;
         picoseconds virtual_time = 0; // the processor time, corrected after sleeps as in fair schedulers
         picoseconds used = 0;
         picoseconds began = 0;    // when it last got a core
         std::uint64_t sleeps = 0; // counts sleeps, so that an old timeout is not taken for a new one
         const void* word = nullptr;
+        const void* site = nullptr; // of its last access
         void (*run)(void*) = nullptr;
         void* argument = nullptr;
         check::context place;
@@ -112,6 +132,12 @@ private:
         std::vector<picoseconds> stores; // a ring: when each of the last stores completes
         std::size_t next_store = 0;
         picoseconds last_store = 0;
+        const line* last_line = nullptr; // of that store
+        line* held = nullptr;            // see let_go()
+        picoseconds held_until = 0;
+        const line* awaited = nullptr; // the core waits until this line is served
+        std::uint64_t resumes = 0;     // the order of its only valid event
+        bool expects = false;          // idle, but a thread is on its way
     };
     enum class what : std::uint8_t { resume, arrive, time_out };
     struct event {
@@ -135,6 +161,9 @@ private:
     void store(line& it) noexcept;
     void take(line& it, bool is_write) noexcept;
     void drain() noexcept;
+    /// Ends the hold of a line, because the core has no more locked operations under way.
+    void let_go() noexcept;
+    void note(const line* it, const void* site, picoseconds since) noexcept;
 
     void schedule(picoseconds time, what kind, unsigned number, std::uint64_t sleep = 0);
     void dispatch() noexcept;
@@ -143,9 +172,10 @@ private:
     void put_on(core& where, thread& it, picoseconds time);
     void leave_core(state next) noexcept;
     void give_up_core() noexcept;
+    [[nodiscard]] picoseconds deep_wake(picoseconds idle) const noexcept;
     core* idle_core_near(unsigned wanted) noexcept;
     thread* take_ready() noexcept;
-    void wake_one(thread& it, picoseconds time);
+    void wake_one(thread& it, picoseconds time, picoseconds latency);
     static void begin() noexcept;
     void end_thread() noexcept;
     thread& new_thread(void (*run)(void*), void* argument);
@@ -159,6 +189,9 @@ private:
     picoseconds next_time_ = never;
     std::uint64_t created_ = 0;
     std::unordered_map<const void*, sleepers> words_;
+    picoseconds fence_free_ = 0; // the next heavy fence begins then
+    bool profiles_ = false;
+    std::map<std::pair<const line*, const void*>, stall> stalls_;
     core* here_ = nullptr;
     thread* self_ = nullptr;
     check::context host_;
@@ -173,6 +206,7 @@ extern engine* running;
 class inside {
 public:
     inside() noexcept : it(*running) { running = nullptr; }
+    explicit inside(const void* site) noexcept : inside() { it.self_->site = site; }
     ~inside() { running = &it; }
     inside(const inside&) = delete;
     inside& operator=(const inside&) = delete;

@@ -33,6 +33,7 @@ struct lists {
 struct all {
     std::array<std::uint8_t, pages> class_of{};
     std::array<std::uint32_t, pages> length{}; // pages of a large block
+    std::array<std::uint16_t, pages> owner{};  // the thread that has called new
     std::size_t used = 0;                      // pages
     std::vector<lists> of_thread{arena::most_threads};
 };
@@ -87,18 +88,25 @@ void* allocate(std::size_t size, std::size_t alignment, unsigned thread) {
     const std::size_t length = size_of(size_class);
     char*& unused = mine.unused[size_class];
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(unused) % page;
-    if (unused == nullptr || offset + length > page || offset == 0) unused = new_pages(1, size_class);
+    if (unused == nullptr || offset + length > page || offset == 0) {
+        unused = new_pages(1, size_class);
+        memory->owner[memory->used - 1] = static_cast<std::uint16_t>(thread);
+    }
     char* const made = unused;
     unused += length;
     return made;
 }
 
-void release(void* at, unsigned thread) noexcept {
+void release(void* at) noexcept {
     const std::size_t number = (reinterpret_cast<std::uintptr_t>(at) - arena::base) / page;
     const std::size_t size_class = memory->class_of[number];
     if (size_class == large) return; // large blocks are not reused
-    lists& mine = memory->of_thread[thread];
-    mine.free[size_class] = ::new (at) free_block{mine.free[size_class]};
+    lists& owner = memory->of_thread[memory->owner[number]];
+    owner.free[size_class] = ::new (at) free_block{owner.free[size_class]};
+}
+
+bool is_of(const void* at, unsigned thread) noexcept {
+    return memory->owner[(reinterpret_cast<std::uintptr_t>(at) - arena::base) / page] == thread;
 }
 
 } // namespace heap
@@ -125,9 +133,10 @@ void drop(void* at) noexcept {
     if (!arena::contains(at)) return std::free(at);
     if (running == nullptr) return; // after the run, the arena is dropped as a whole
     const inside in;
-    in.it.spend(in.it.table().release);
+    const machine& costs = in.it.table();
+    in.it.spend(heap::is_of(at, in.it.current()) ? costs.release : costs.release_other);
     in.it.plain(at, true);
-    heap::release(at, in.it.current());
+    heap::release(at);
 }
 
 } // namespace

@@ -45,16 +45,18 @@ picoseconds line_table::write_cost(const line& it, unsigned core) const noexcept
 
 line_table::service line_table::reserve(line& it, unsigned core, picoseconds now, request what) noexcept {
     const bool is_write = what != request::read;
-    service found{now, is_write ? write_cost(it, core) : read_cost(it, core)};
+    service found{now, is_write ? write_cost(it, core) : read_cost(it, core), 0};
     if (it.free > now) {
         found.start = it.free;
         // The line will come from the last core that waits for it.
         if (it.last != core && (is_write || it.owner != 0))
             found.length = machine_.line[static_cast<unsigned>(machine_.between(it.last, core))];
     }
+    found.length = varied(found.length);
     const bool is_copy = !is_write && it.owner == 0;
     it.free = found.start + (is_copy ? std::min(found.length, machine_.share) : found.length);
-    if (what == request::modify && found.length > machine_.cold) it.free += machine_.hold;
+    if (what == request::modify && found.length > machine_.cold) found.hold = varied(machine_.hold);
+    it.free += found.hold;
     it.last = static_cast<std::uint16_t>(core);
     return found;
 }

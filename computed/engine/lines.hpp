@@ -79,10 +79,25 @@ public:
         return nullptr;
     }
 
+    [[nodiscard]] const void* address_of(const line& it) const noexcept {
+        const auto offset = static_cast<std::uintptr_t>(&it - lines_) * arena::line_size;
+        return reinterpret_cast<const void*>(offset < arena::size ? arena::base + offset
+                                                                  : statics_ + (offset - arena::size));
+    }
+
+    /// Returns a length that varies evenly around `length`, by the jitter of the table. Without it, two
+    /// threads can stay in a rhythm that no real machine keeps. Equal runs get equal lengths.
+    [[nodiscard]] picoseconds varied(picoseconds length) noexcept {
+        dice_ ^= dice_ << 13, dice_ ^= dice_ >> 7, dice_ ^= dice_ << 17; // xorshift (Marsaglia 2003)
+        const picoseconds most = length * machine_.jitter / 100;
+        return length - most + (2 * most * (dice_ >> 44) >> 20);
+    }
+
     /// When a request begins, and how long it takes.
     struct service {
         picoseconds start;
         picoseconds length;
+        picoseconds hold; // after the end
     };
 
     /// Reserves the line for a request of `core` that is made at `now`. The request does not change the state
@@ -104,6 +119,7 @@ private:
     std::size_t lines_size_ = 0;
     std::uintptr_t statics_ = 0;
     std::size_t statics_size_ = 0;
+    std::uint64_t dice_ = 88172645463325252;
 };
 
 } // namespace ekiden::computed

@@ -26,13 +26,15 @@ machine read_machine(const std::string& file) {
     cost("line_cluster", made.line[0]), cost("line_socket", made.line[1]), cost("line_remote", made.line[2]);
     cost("cold", made.cold), cost("hold", made.hold), cost("share", made.share);
     number("store_buffer", made.store_buffer);
+    number("jitter", made.jitter);
     cost("pause", made.pause), cost("yield", made.yield), cost("clock", made.clock);
     cost("futex_wait", made.futex_wait), cost("futex_wake", made.futex_wake);
     cost("wake_each", made.wake_each), cost("wake_queue", made.wake_queue), cost("wake", made.wake),
         cost("wake_deep", made.wake_deep);
     cost("deep_after", made.deep_after), cost("switch", made.context_switch), cost("slice", made.slice);
-    cost("create", made.create), cost("membarrier", made.membarrier), cost("interrupt", made.interrupt);
-    cost("allocate", made.allocate), cost("release", made.release);
+    cost("create", made.create), cost("membarrier", made.membarrier), cost("answer", made.answer),
+        cost("answer_each", made.answer_each), cost("interrupt", made.interrupt);
+    cost("allocate", made.allocate), cost("release", made.release), cost("release_other", made.release_other);
 
     std::ifstream in(file);
     if (!in) throw std::runtime_error(file + ": cannot be read");

@@ -36,6 +36,8 @@ struct machine {
     picoseconds share = 0;     ///< for this long, a reader that gets a shared copy keeps the line busy
     unsigned store_buffer = 1; ///< the number of stores that may wait for their lines
 
+    unsigned jitter = 0; ///< transfers, holds, pauses and wake-ups vary by up to this many per cent
+
     picoseconds pause = 0;
     picoseconds yield = 0;
     picoseconds clock = 0; ///< a reading of the clock
@@ -44,19 +46,22 @@ struct machine {
     picoseconds futex_wake = 0; ///< the system call
     picoseconds wake_each =
         0; ///< more for each thread that the call wakes, with an interrupt for an idle core
-    picoseconds wake_queue = 0; ///< the same, if no core is idle
-    picoseconds wake = 0;       ///< from the wake-up until the thread runs on an idle core
-    picoseconds wake_deep = 0;  ///< more if that core was idle for longer than `deep_after`
-    picoseconds deep_after = 0;
+    picoseconds wake_queue = 0;     ///< the same, if no core is idle
+    picoseconds wake = 0;           ///< from the wake-up until the thread runs on an idle core
+    picoseconds wake_deep = 0;      ///< more if that core was idle for 50 times `deep_after`
+    picoseconds deep_after = 0;     ///< from here on, the time to start a core grows
     picoseconds context_switch = 0; ///< from one thread to another thread on the same core
     picoseconds slice = 0;          ///< a thread runs for this long while another thread waits for its core
     picoseconds create = 0;         ///< the creation of a thread, for the creator
 
-    picoseconds membarrier = 0; ///< a heavy fence, for the caller
-    picoseconds interrupt = 0;  ///< a heavy fence, for each other core that runs a thread
+    picoseconds membarrier = 0;  ///< a heavy fence, for the caller
+    picoseconds answer = 0;      ///< more for the caller if another core runs a thread and must answer
+    picoseconds answer_each = 0; ///< more for each of these cores
+    picoseconds interrupt = 0;   ///< a heavy fence, for each other core that runs a thread
 
-    picoseconds allocate = 0; ///< operator new
-    picoseconds release = 0;  ///< operator delete
+    picoseconds allocate = 0;      ///< operator new
+    picoseconds release = 0;       ///< operator delete
+    picoseconds release_other = 0; ///< the same, if another thread has called new
 
     [[nodiscard]] unsigned total() const noexcept { return sockets * clusters * cores; }
     [[nodiscard]] unsigned cluster_of(unsigned core) const noexcept { return core / cores; }

@@ -73,8 +73,9 @@ namespace ekiden::computed {
 void spend(std::uint64_t ns) noexcept {
     if (running == nullptr) return;
     const inside in;
-    in.it.spend(ns * 1000);
+    in.it.work(ns * 1000);
 }
+std::uint64_t processor_time_ns() noexcept { return running != nullptr ? running->busy() / 1000 : 0; }
 
 namespace {
 bool is_equal(const void* word, std::uint32_t expected) {
@@ -94,7 +95,7 @@ using computed::running;
 const bool has_asymmetric_fence = true;
 void fence_heavy() noexcept {
     if (running == nullptr) return;
-    const inside in;
+    const inside in(__builtin_return_address(0));
     in.it.heavy_fence();
 }
 

@@ -9,5 +9,7 @@ namespace ekiden::computed {
 
 /// The calling thread works for `ns` nanoseconds.
 void spend(std::uint64_t ns) noexcept;
+/// Returns the sum of the times that the cores have run threads, in ns.
+[[nodiscard]] std::uint64_t processor_time_ns() noexcept;
 
 } // namespace ekiden::computed

@@ -6,7 +6,10 @@
 #include <computed/engine/engine.hpp>
 #include <computed/engine/heap.hpp>
 
+#include <sys/single_threaded.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -28,6 +31,7 @@ engine::thread& engine::new_thread(void (*entry)(void*), void* argument) {
 
 void engine::run(std::function<void()> program) {
     heap::prepare();
+    __libc_single_threaded = 0; // or the counts of std::shared_ptr would not be atomic
     program_ = std::move(program);
     thread& first = new_thread([](void* at) { static_cast<engine*>(at)->program_(); }, this);
     put_on(cores_[0], first, 0);
@@ -65,7 +69,7 @@ void engine::end_thread() noexcept {
     const picoseconds time = here_->clock;
     leave_core(state::ended);
     if (const auto joining = words_.find(ended); joining != words_.end()) {
-        for (thread* const one : joining->second.queue) wake_one(*one, time + machine_.wake);
+        for (thread* const one : joining->second.queue) wake_one(*one, time, machine_.wake);
         words_.erase(joining);
     }
     dispatch();
@@ -78,7 +82,7 @@ unsigned engine::start_thread(void (*entry)(void*), void* argument) {
     thread& made = new_thread(entry, argument);
     made.core = here_->number;
     made.virtual_time = self_->virtual_time;
-    schedule(here_->clock + machine_.wake, what::arrive, made.number);
+    wake_one(made, here_->clock, machine_.wake);
     return made.number;
 }
 
@@ -121,6 +125,7 @@ bool engine::is_asleep(unsigned number) const noexcept { return threads_[number]
 
 engine::woken engine::wait(const void* word, bool (*is_unchanged)(const void*, std::uint32_t),
                            std::uint32_t expected, std::uint64_t deadline) noexcept {
+    let_go();
     here_->clock += machine_.futex_wait;
     synchronize();
     here_->clock = std::max(here_->clock, words_[word].free);
@@ -142,33 +147,50 @@ engine::woken engine::wait(const void* word, bool (*is_unchanged)(const void*, s
 }
 
 int engine::wake(const void* word, unsigned count) noexcept {
+    let_go();
     here_->clock += machine_.futex_wake;
     synchronize();
     const auto found = words_.find(word);
     if (found == words_.end()) return 0;
     here_->clock = std::max(here_->clock, found->second.free);
+    found->second.free = here_->clock + machine_.futex_wake / 2; // the wake-ups come after the kernel's lock
     int count_woken = 0;
     auto& queue = found->second.queue;
     while (count-- != 0 && !queue.empty()) {
         thread& one = *queue.front();
         queue.pop_front();
         here_->clock += idle_core_near(one.core) != nullptr ? machine_.wake_each : machine_.wake_queue;
-        wake_one(one, here_->clock + machine_.wake);
+        wake_one(one, here_->clock, machine_.wake);
         ++count_woken;
     }
-    found->second.free = here_->clock;
     return count_woken;
 }
 
-void engine::wake_one(thread& it, picoseconds time) {
+/// The time that it takes longer to start a core that was idle for `idle`. A core goes to deeper and deeper
+/// states of sleep, and a hypervisor gives it to other machines. Measured: the time grows with the logarithm.
+picoseconds engine::deep_wake(picoseconds idle) const noexcept {
+    if (machine_.deep_after == 0 || idle <= machine_.deep_after) return 0;
+    const double depth = std::log(static_cast<double>(idle) / static_cast<double>(machine_.deep_after));
+    return static_cast<picoseconds>(static_cast<double>(machine_.wake_deep)
+                                    * std::min(1.0, depth / std::log(50)));
+}
+
+/// The kernel chooses an idle core at once.
+void engine::wake_one(thread& it, picoseconds time, picoseconds latency) {
     it.now = state::ready;
     it.word = nullptr;
-    schedule(time, what::arrive, it.number);
+    if (core* const idle = idle_core_near(it.core)) {
+        it.has_core = idle->expects = true;
+        it.core = idle->number;
+        if (time > idle->idle_since) latency += deep_wake(time - idle->idle_since);
+    }
+    schedule(time + lines_.varied(latency), what::arrive, it.number);
 }
 
 // ---- the scheduler
 
 void engine::yield() noexcept {
+    let_go();
     here_->clock += machine_.yield;
     synchronize();
     if (!ready_.empty()) give_up_core();
@@ -182,6 +204,7 @@ void engine::give_up_core() noexcept {
     self.used += at.clock - self.began;
     self.virtual_time += at.clock - self.began;
     self.now = state::ready;
+    at.awaited = at.held = nullptr;
     ready_.push_back(&self);
     put_on(at, *next, at.clock + machine_.context_switch);
     dispatch();
@@ -194,6 +217,7 @@ void engine::leave_core(state next) noexcept {
     self.virtual_time += at.clock - self.began;
     self.now = next;
     at.running = nullptr;
+    at.held = nullptr;
     at.idle_since = at.clock;
     if (thread* const other = take_ready()) put_on(at, *other, at.clock + machine_.context_switch);
 }
@@ -224,7 +248,7 @@ engine::core* engine::idle_core_near(unsigned wanted) noexcept {
     core* best = nullptr;
     int best_rank = 4;
     for (core& one : cores_) {
-        if (one.running != nullptr) continue;
+        if (one.running != nullptr || one.expects) continue;
         const int rank =
             one.number == wanted ? 0 : 1 + static_cast<int>(machine_.between(wanted, one.number));
         if (rank < best_rank) best = &one, best_rank = rank;
@@ -239,9 +263,10 @@ void engine::place(thread& arrived, picoseconds time) {
         if (one.running != nullptr) least = std::max(least, one.running->virtual_time);
     const picoseconds claim = machine_.slice / 2;
     arrived.virtual_time = std::max(arrived.virtual_time, least > claim ? least - claim : 0);
-    if (core* const idle = idle_core_near(arrived.core)) {
-        const bool is_deep = time > idle->idle_since + machine_.deep_after;
-        put_on(*idle, arrived, time + (is_deep ? machine_.wake_deep : 0));
+    core* const idle = arrived.has_core ? &cores_[arrived.core] : idle_core_near(arrived.core);
+    if (idle != nullptr) {
+        arrived.has_core = idle->expects = false;
+        put_on(*idle, arrived, time);
         return;
     }
     arrived.now = state::ready;
@@ -249,6 +274,7 @@ void engine::place(thread& arrived, picoseconds time) {
     core* ahead = nullptr;
     picoseconds most = arrived.virtual_time + claim;
     for (core& one : cores_) {
+        if (one.running == nullptr) continue; // it expects a thread
         const picoseconds ran =
             one.running->virtual_time + (one.clock > one.running->began ? one.clock - one.running->began : 0);
         if (ran > most) ahead = &one, most = ran;

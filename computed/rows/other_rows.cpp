@@ -1,13 +1,15 @@
-// Fork-join, loops, lanes and locks.
+// Fork-join, loops, and functions with keys.
 #include <computed/rows/pools.hpp>
 
+#include <ekiden/execution/post.hpp>
+#include <ekiden/execution/strand.hpp>
 #include <ekiden/fork/fork_join.hpp>
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/lanes/lanes.hpp>
-#include <ekiden/sync/barrier.hpp>
-#include <ekiden/sync/mutex.hpp>
+#include <ekiden/timer/steady_timer.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace ekiden::rows {
 namespace {
@@ -40,6 +42,31 @@ double fork_join(const setting& s) {
     return static_cast<double>(sys::now_ns() - begin) / static_cast<double>(all);
 }
 
+/// An uneven tree: each node works 200 ns and has two children, which share the rest of the nodes unevenly.
+/// The time of a node.
+void grow(fork_scope& here, std::uint64_t nodes, std::uint64_t seed) {
+    work(200);
+    if (nodes <= 1) return;
+    sys::random dice(seed);
+    const double part = dice.below(1'000'000) / 1e6;
+    const auto left = static_cast<std::uint64_t>(static_cast<double>(nodes - 1) * part * part * part);
+    const std::uint64_t a = dice.next(), b = dice.next(), right = nodes - 1 - left;
+    if (left == 0) return grow(here, right, b);
+    parallel_invoke(
+        here, [=](fork_scope& p) { grow(p, left, a); }, [=](fork_scope& p) { grow(p, right, b); });
+}
+double uneven_tree(const setting& s) {
+    const std::uint64_t nodes = 10'000 + std::uint64_t{1000} * s.cores;
+    own_pool pool(s.cores);
+    const auto go = [&] {
+        pool.get().submit([=] { parallel_invoke([=](fork_scope& p) { grow(p, nodes, 42); }); }).get();
+    };
+    go();
+    const std::uint64_t begin = sys::now_ns();
+    go();
+    return static_cast<double>(sys::now_ns() - begin) / static_cast<double>(nodes);
+}
+
 /// A loop of 200 rounds of 500 ns each, 100 us in all. Pause is the time between the loops, in us.
 template <unsigned Pause>
 double loop(const setting& s) {
@@ -60,27 +87,35 @@ double loop(const setting& s) {
     return times[rounds / 2];
 }
 
-/// A task with a key, uniform over 10,000 keys. Each task increments a number of its key.
-template <unsigned Producers>
-double lane_tasks(const setting& s) {
-    constexpr std::uint64_t keys = 10'000;
-    const unsigned producers = Producers != 0 ? Producers : s.cores;
+/// The numbers of keys that the producers use, made before the measurement. With `Zipf`, key k has a share of
+/// about 1 / (k ln(keys)).
+constexpr unsigned keys = 10'000;
+template <bool Zipf>
+std::vector<std::uint32_t> choose(std::uint64_t count, unsigned producer) {
+    sys::random dice(producer + 1);
+    std::vector<std::uint32_t> chosen;
+    for (std::uint64_t i = 0; i != count; ++i)
+        chosen.push_back(Zipf ? static_cast<std::uint32_t>(std::pow(keys, dice.below(1'000'000) / 1e6)) - 1
+                              : dice.below(keys));
+    return chosen;
+}
+
+/// Two equal rounds, and the time of a task in the second one. post(k, f) posts a task.
+template <class Post>
+double rounds_of(const setting& s, unsigned producers, bool is_zipf, tally& done, Post post) {
     const std::uint64_t each =
         static_cast<std::uint64_t>(s.scale * static_cast<double>(20'000 + 500 * s.cores)) / producers;
-    tally done;
     std::vector<std::uint32_t> counts(keys);
-    own_pool pool(s.cores);
-    lanes<std::uint64_t, thread_pool::executor_type> all(pool.get().get_executor());
+    std::vector<std::vector<std::uint32_t>> chosen;
+    for (unsigned me = 0; me != producers; ++me)
+        chosen.push_back(is_zipf ? choose<true>(each, me) : choose<false>(each, me));
     const auto round = [&] {
         return together(producers, [&](unsigned me) {
-            sys::random dice(me + 1);
-            for (std::uint64_t i = 0; i != each; ++i) {
-                const std::uint64_t key = dice.below(keys);
-                (void)all.post(key, [&done, count = &counts[key]] {
+            for (const std::uint32_t key : chosen[me])
+                post(key, [&done, count = &counts[key]] {
                     ++*count;
                     done.hit();
                 });
-            }
         });
     };
     (void)round();
@@ -92,47 +127,60 @@ double lane_tasks(const setting& s) {
     return (static_cast<double>(sys::now_ns() - begin) - before) / static_cast<double>(each * producers);
 }
 
-/// The time between two sections of a mutex that as many threads as cores lock, or Threads.
-template <class Mutex, unsigned Threads>
-double sections(const setting& s) {
-    const unsigned threads = Threads != 0 ? Threads : s.cores;
-    Mutex lock;
-    std::uint64_t guarded = 0;
-    sys::atomic<bool> over{false};
-    const double took = together(threads + 1, [&](unsigned me) {
-        if (me == threads) {
-            sleep_ns(static_cast<std::uint64_t>(5'000'000 * s.scale));
-            over.store(true, sys::relaxed);
-            return;
-        }
-        while (!over.load(sys::relaxed)) {
-            lock.lock();
-            ++guarded;
-            lock.unlock();
-        }
-    });
-    return took / static_cast<double>(std::max<std::uint64_t>(guarded, 1));
+/// A task with one of 10,000 keys. Each task increments a number of its key.
+template <unsigned Producers, bool Zipf>
+double lane_tasks(const setting& s) {
+    tally done;
+    own_pool pool(s.cores);
+    lanes<std::uint64_t, thread_pool::executor_type> all(pool.get().get_executor());
+    return rounds_of(s, Producers != 0 ? Producers : s.cores, Zipf, done,
+                     [&](std::uint32_t key, auto f) { (void)all.post(key, std::move(f)); });
 }
 
-double barrier_phase(const setting& s) {
-    constexpr unsigned phases = 200;
-    barrier all(s.cores);
-    return together(s.cores,
-                    [&](unsigned) {
-                        for (unsigned i = 0; i != phases; ++i) all.arrive_and_wait();
-                    })
-           / phases;
+/// The same with a strand for each key.
+double strand_tasks(const setting& s) {
+    using of_pool = strand<thread_pool::executor_type>;
+    tally done;
+    own_pool pool(s.cores);
+    std::vector<of_pool> all;
+    for (unsigned i = 0; i != keys; ++i) all.emplace_back(pool.get().get_executor());
+    return rounds_of(s, s.cores, false, done,
+                     [&](std::uint32_t key, auto f) { ekiden::post(all[key], std::move(f)); });
+}
+
+/// As many threads as cores set a timer to an hour and cancel it. The time of a timer, until its handler has
+/// run.
+double timers(const setting& s) {
+    const std::uint64_t each = 4'000 / s.cores + 100;
+    tally done;
+    own_pool pool(s.cores);
+    const auto round = [&] {
+        return together(s.cores, [&](unsigned) {
+            steady_timer timer(pool.get());
+            for (std::uint64_t i = 0; i != each; ++i) {
+                timer.expires_after(std::chrono::hours(1));
+                timer.async_wait([&done](std::error_code) { done.hit(); });
+                timer.cancel();
+            }
+        });
+    };
+    (void)round();
+    done.wait(each * s.cores);
+    const double producing = round();
+    const std::uint64_t begin = sys::now_ns();
+    done.wait(2 * each * s.cores);
+    return (producing + static_cast<double>(sys::now_ns() - begin)) / static_cast<double>(each * s.cores);
 }
 
 const bool added = add({"fork-join fib", "ekiden", &fork_join, 0})
+                   && add({"uneven tree", "ekiden", &uneven_tree, 200})
                    && add({"loop of 100 us, awake", "ekiden", &loop<0>, 100'000})
                    && add({"loop of 100 us, asleep", "ekiden", &loop<5000>, 100'000})
-                   && add({"lane task, 1 producer", "ekiden", &lane_tasks<1>, 0})
-                   && add({"lane task, a producer per core", "ekiden", &lane_tasks<0>, 0})
-                   && add({"mutex, a thread per core", "ekiden", &sections<mutex, 0>, 0})
-                   && add({"mutex, 64 threads", "ekiden", &sections<mutex, 64>, 0})
-                   && add({"mutex, a thread per core", "futex mutex", &sections<sys::slow_lock, 0>, 0})
-                   && add({"barrier, a thread per core", "ekiden", &barrier_phase, 0});
+                   && add({"lane task, 1 producer", "ekiden", &lane_tasks<1, false>, 0})
+                   && add({"lane task, a producer per core", "ekiden", &lane_tasks<0, false>, 0})
+                   && add({"lane task, Zipf keys, a producer per core", "ekiden", &lane_tasks<0, true>, 0})
+                   && add({"strand task, a producer per core", "ekiden", &strand_tasks, 0})
+                   && add({"timer set and canceled, a thread per core", "ekiden", &timers, 0});
 
 } // namespace
 } // namespace ekiden::rows

@@ -1,5 +1,6 @@
 // Tasks of pools: throughput, nested spawn, wake-ups, latency.
 #include <computed/rows/pools.hpp>
+#include <computed/rows/source_pool.hpp>
 
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/future/future.hpp>
@@ -138,8 +139,46 @@ bool add_pool(const char* system) {
     return add({"wake all", system, &wake_all<Pool>, 0});
 }
 
+/// The processor time that the workers of an idle pool use in 100 ms.
+double idle_cost(const setting& s) {
+    own_pool pool(s.cores);
+    tally done;
+    for (unsigned i = 0; i != 8 * s.cores; ++i)
+        pool.post([&done] {
+            work(10'000);
+            done.hit();
+        });
+    done.wait(std::uint64_t{8} * s.cores);
+    sleep_ns(5'000'000);
+    const std::uint64_t begin = process_cpu_ns();
+    sleep_ns(100'000'000);
+    return static_cast<double>(process_cpu_ns() - begin);
+}
+
+/// The steps of the source, each alone and then one after the other.
+template <steps S>
+bool add_source(const char* system) {
+    return add({"source: empty task, 1 producer", system, &throughput<source_pool<S>, 1, 0>, 0})
+           && add({"source: nested spawn", system, &nested_spawn<source_pool<S>>, 0});
+}
+constexpr steps padded{.padding = true};
+constexpr steps batched{.padding = true, .batch = true};
+constexpr steps local{.padding = true, .batch = true, .local_queue = true};
+constexpr steps pooled{.padding = true, .batch = true, .local_queue = true, .node_pool = true};
+
+const bool added_source = add_source<steps{}>("stealing") && add_source<padded>("alone-padding")
+                          && add_source<steps{.batch = true}>("alone-batch")
+                          && add_source<steps{.local_queue = true}>("alone-local")
+                          && add_source<steps{.node_pool = true}>("alone-node-pool")
+                          && add_source<steps{.without_future = true}>("alone-no-future")
+                          && add_source<batched>("sum-batch") && add_source<local>("sum-local")
+                          && add_source<pooled>("sum-node-pool");
+
 const bool added = add_pool<own_pool>("ekiden") && add_pool<shared_queue>("shared queue")
-                   && add_pool<textbook>("textbook stealing")
+                   && add_pool<lock_free_queue>("lock-free queue") && add_pool<textbook>("textbook stealing")
+                   && add_pool<source_pool<steps{}>>("source, plain")
+                   && add_pool<source_pool<pooled>>("source, tuned")
+                   && add({"idle pool, processor time in 100 ms", "ekiden", &idle_cost, 0})
                    && add({"submit and get", "ekiden", &latency, 0});
 
 } // namespace

@@ -87,6 +87,96 @@ private:
     std::vector<sys::thread> threads_;
 };
 
+/// A shared lock-free queue: the bounded queue of Vyukov, with a futex for workers that find nothing.
+class lock_free_queue {
+public:
+    explicit lock_free_queue(unsigned workers) : slots_(size) {
+        for (std::size_t i = 0; i != size; ++i) slots_[i].turn.store(i, sys::relaxed);
+        for (unsigned i = 0; i != workers; ++i) threads_.emplace_back([this] { work(); });
+    }
+    ~lock_free_queue() {
+        over_.store(true, sys::seq_cst);
+        epoch_.fetch_add(1, sys::seq_cst);
+        (void)sys::futex_wake_all(epoch_);
+        for (sys::thread& one : threads_) one.join();
+    }
+    template <class F>
+    void post(F f) {
+        job* const made = new job_of<F>(std::move(f));
+        while (!push(made)) sys::yield();
+        sys::fence(sys::seq_cst);
+        if (sleepers_.load(sys::relaxed) == 0) return;
+        epoch_.fetch_add(1, sys::seq_cst);
+        sys::futex_wake(epoch_);
+    }
+
+private:
+    static constexpr std::size_t size = 1 << 18; // so that it is never full
+    struct slot {
+        sys::atomic<std::size_t> turn;
+        job* value;
+    };
+
+    bool push(job* made) {
+        for (std::size_t at = tail_.load(sys::relaxed);;) {
+            slot& here = slots_[at % size];
+            const std::size_t turn = here.turn.load(sys::acquire);
+            if (turn < at) return false;
+            if (turn != at) {
+                at = tail_.load(sys::relaxed);
+            } else if (tail_.compare_exchange_weak(at, at + 1, sys::relaxed, sys::relaxed)) {
+                here.value = made;
+                here.turn.store(at + 1, sys::release);
+                return true;
+            }
+        }
+    }
+    job* pop() {
+        for (std::size_t at = head_.load(sys::relaxed);;) {
+            slot& here = slots_[at % size];
+            const std::size_t turn = here.turn.load(sys::acquire);
+            if (turn < at + 1) return nullptr;
+            if (turn != at + 1) {
+                at = head_.load(sys::relaxed);
+            } else if (head_.compare_exchange_weak(at, at + 1, sys::relaxed, sys::relaxed)) {
+                job* const taken = here.value;
+                here.turn.store(at + size, sys::release);
+                return taken;
+            }
+        }
+    }
+    void work() {
+        for (unsigned rounds = 0;;) {
+            job* next = pop();
+            if (next == nullptr && ++rounds < 64) {
+                sys::spin_hint();
+                continue;
+            }
+            rounds = 0;
+            if (next == nullptr) {
+                const std::uint32_t seen = epoch_.load(sys::seq_cst);
+                sleepers_.fetch_add(1, sys::seq_cst);
+                next = pop();
+                const bool over = next == nullptr && over_.load(sys::seq_cst);
+                if (next == nullptr && !over) sys::futex_wait(epoch_, seen);
+                sleepers_.fetch_sub(1, sys::seq_cst);
+                if (over) return;
+                if (next == nullptr) continue;
+            }
+            next->run();
+            delete next;
+        }
+    }
+
+    std::vector<slot> slots_;
+    alignas(sys::isolation) sys::atomic<std::size_t> tail_{0};
+    alignas(sys::isolation) sys::atomic<std::size_t> head_{0};
+    alignas(sys::isolation) sys::atomic<unsigned> sleepers_{0};
+    alignas(sys::isolation) sys::atomic<std::uint32_t> epoch_{0};
+    sys::atomic<bool> over_{false};
+    std::vector<sys::thread> threads_;
+};
+
 /// Work stealing as in textbooks: a deque of Chase and Lev for each worker, random victims, a queue with a
 /// mutex for tasks from outside. A worker that finds nothing in 64 rounds sleeps. Each post wakes a sleeper.
 class textbook {

@@ -32,6 +32,21 @@ double fence(const setting&) {
 double heavy(const setting&) {
     return each(20'000, [] { sys::fence_heavy(); });
 }
+/// The same while a thread on another core runs, which the fence must interrupt.
+double heavy_with_another(const setting&) {
+    sys::atomic<bool> runs{false}, over{false};
+    sys::thread other([&] {
+        bind(1);
+        runs.store(true, sys::release);
+        while (!over.load(sys::acquire)) sys::spin_hint();
+    });
+    bind(0);
+    while (!runs.load(sys::acquire)) sys::yield();
+    const double took = heavy({});
+    over.store(true, sys::release);
+    other.join();
+    return took;
+}
 double pause(const setting&) {
     return each(1'000'000, [] { sys::spin_hint(); });
 }
@@ -46,6 +61,21 @@ double allocate(const setting&) {
         void* volatile at = ::operator new(64);
         ::operator delete(at);
     });
+}
+/// A thread calls new, and another thread calls delete for the same blocks. The time of one delete.
+double delete_of_another(const setting&) {
+    constexpr unsigned count = 20'000, rounds = 10;
+    std::vector<void*> blocks(count);
+    double took = 0;
+    for (unsigned r = 0; r != rounds; ++r) {
+        sys::thread([&] {
+            for (void*& one : blocks) one = ::operator new(64);
+        }).join();
+        const std::uint64_t begin = sys::now_ns();
+        for (void* const one : blocks) ::operator delete(one);
+        took += static_cast<double>(sys::now_ns() - begin);
+    }
+    return took / (count * rounds);
 }
 double wake_nobody(const setting&) {
     sys::atomic<std::uint32_t> word{0};
@@ -138,8 +168,9 @@ bool probe(const char* name, measure run) { return add({std::string("probe: ") +
 
 const bool added =
     probe("load", &load) && probe("read-modify-write", &modify) && probe("fence", &fence)
-    && probe("heavy fence", &heavy) && probe("pause", &pause) && probe("yield", &yield)
-    && probe("clock", &read_clock) && probe("new and delete", &allocate)
+    && probe("heavy fence", &heavy) && probe("heavy fence, beside another thread", &heavy_with_another)
+    && probe("pause", &pause) && probe("yield", &yield) && probe("clock", &read_clock)
+    && probe("new and delete", &allocate) && probe("delete for another thread", &delete_of_another)
     && probe("futex wake of nobody", &wake_nobody) && probe("futex wait that returns", &do_not_wait)
     && probe("start and join a thread", &start_and_join) && probe("a line by turns", &ping_pong)
     && probe("a contended increment", &contended) && probe("futex by turns", &futex_ping_pong)

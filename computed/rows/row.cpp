@@ -4,6 +4,7 @@
 #include <computed/engine/runtime.hpp>
 #endif
 
+#include <ctime>
 #include <thread>
 
 namespace ekiden::rows {
@@ -28,6 +29,17 @@ void work(std::uint64_t ns) noexcept {
 }
 
 void sleep_ns(std::uint64_t ns) noexcept { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
+
+std::uint64_t process_cpu_ns() noexcept {
+#if defined(EKIDEN_TIMED)
+    return computed::processor_time_ns();
+#else
+    timespec used{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000U
+           + static_cast<std::uint64_t>(used.tv_nsec);
+#endif
+}
 
 void bind(unsigned core) {
     const int cpu[] = {static_cast<int>(core)};

@@ -43,6 +43,8 @@ bool add(row made);
 void work(std::uint64_t ns) noexcept;
 /// The calling thread sleeps.
 void sleep_ns(std::uint64_t ns) noexcept;
+/// Returns the processor time that the process has used, in ns.
+[[nodiscard]] std::uint64_t process_cpu_ns() noexcept;
 /// Binds the calling thread to a core, if the machine is real.
 void bind(unsigned core);
 

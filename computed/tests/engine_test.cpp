@@ -4,15 +4,19 @@
 #include <computed/rows/row.hpp>
 
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/asymmetric_fence.hpp>
 
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
+#include <thread>
 
 namespace {
 
@@ -34,13 +38,16 @@ machine small() {
 /// Runs the program in a process of its own. Returns up to four numbers that the program reports.
 using numbers = std::array<std::uint64_t, 4>;
 template <class Program>
-numbers run(const machine& on, unsigned cores, Program program) {
+numbers run(
+    const machine& on, unsigned cores, Program program,
+    const std::function<void(computed::engine&)>& prepare = [](computed::engine&) {}) {
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     const pid_t child = ::fork();
     if (child == 0) {
         numbers found{};
         computed::engine engine(on, cores);
+        prepare(engine);
         engine.run([&] { program(found); });
         ::_exit(::write(ends[1], found.data(), sizeof found) == sizeof found ? 0 : 1);
     }
@@ -168,6 +175,138 @@ TEST_CASE("a wake-up costs the call, and the thread runs when the table says") {
     CHECK(found[3] == 1);
     CHECK(found[0] == 800);
     CHECK(found[1] == doctest::Approx(2'800).epsilon(0.02));
+}
+
+TEST_CASE("a thread that wakes up gets its core at once, and a core that was idle for long takes longer") {
+    machine on = small();
+    on.wake_deep = 7'000'000, on.deep_after = 100'000'000;
+    const numbers found = run(on, 3, [](numbers& out) {
+        sys::atomic<std::uint32_t> word{0};
+        sys::thread sleeper([&] {
+            for (std::uint32_t i = 0; i != 2; ++i) {
+                while (word.load(sys::acquire) == i) sys::futex_wait(word, i);
+                out[i] = sys::now_ns();
+                computed::spend(10'000);
+            }
+        });
+        for (std::uint32_t i = 0; i != 2; ++i) {
+            computed::spend(i == 0 ? 100'000 : 5'000'000);
+            word.store(i + 1, sys::release);
+            const std::uint64_t begin = sys::now_ns();
+            sys::futex_wake(word);
+            // This core is idle when the thread arrives, but the thread has another core.
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            out[i] -= begin;
+        }
+        sleeper.join();
+    });
+    CHECK(found[0] == doctest::Approx(2'800).epsilon(0.02));
+    CHECK(found[1] == doctest::Approx(9'800).epsilon(0.02));
+}
+
+TEST_CASE("a core keeps a line after a read-modify-write, until it pauses") {
+    for (const bool pauses : {false, true}) {
+        machine on = small();
+        on.atomic = 1'000, on.hold = 500'000, on.pause = 1'000;
+        const numbers found = run(on, 2, [pauses](numbers& out) {
+            alignas(64) sys::atomic<unsigned> word{0};
+            sys::thread other([&] {
+                computed::spend(100'000);
+                word.fetch_add(1, sys::relaxed);
+                while (word.load(sys::relaxed) != 2)
+                    if (pauses) sys::spin_hint();
+            });
+            computed::spend(102'100); // the other thread began 2 us later
+            const std::uint64_t begin = sys::now_ns();
+            word.fetch_add(1, sys::relaxed);
+            out[0] = sys::now_ns() - begin;
+            other.join();
+        });
+        CHECK((found[0] > 300) != pauses);
+    }
+}
+
+TEST_CASE("a heavy fence interrupts the cores that run, and only one is made at a time") {
+    machine on = small();
+    on.membarrier = 1'000'000, on.answer = 5'000'000, on.interrupt = 2'000'000;
+    const numbers found = run(on, 3, [](numbers& out) {
+        std::uint64_t begin = sys::now_ns();
+        sys::fence_heavy();
+        out[0] = sys::now_ns() - begin; // no other core runs
+        std::vector<sys::thread> others;
+        for (unsigned i = 0; i != 2; ++i)
+            others.emplace_back([&out, i] {
+                computed::spend(50'000);
+                const std::uint64_t since = sys::now_ns();
+                if (i == 0) sys::fence_heavy();
+                computed::spend(20'000);
+                out[1 + i] = sys::now_ns() - since;
+            });
+        computed::spend(53'500); // and 2 us for the fence of another thread
+        begin = sys::now_ns();
+        sys::fence_heavy();
+        out[3] = sys::now_ns() - begin;
+        for (sys::thread& one : others) one.join();
+    });
+    CHECK(found[0] == 1'000);
+    CHECK(found[1] == doctest::Approx(20'000 + 6'000 + 2'000).epsilon(0.01));
+    CHECK(found[2] == doctest::Approx(20'000 + 2 * 2'000).epsilon(0.01));
+    CHECK(found[3] == doctest::Approx(6'000 + 1'500).epsilon(0.03)); // it waits for the other fence
+}
+
+TEST_CASE("lengths that vary keep their mean") {
+    machine on = small();
+    on.jitter = 50;
+    computed::line_table lines(on);
+    std::uint64_t sum = 0, least = ~std::uint64_t{0}, most = 0;
+    for (unsigned i = 0; i != 10'000; ++i) {
+        const std::uint64_t one = lines.varied(10'000);
+        sum += one, least = std::min(least, one), most = std::max(most, one);
+    }
+    CHECK(static_cast<double>(sum) / 10'000 == doctest::Approx(10'000).epsilon(0.01));
+    CHECK(least < 5'100);
+    CHECK(most > 14'900);
+    CHECK(most <= 15'000);
+}
+
+TEST_CASE("the profile names the line for which the cores wait longest, and the place that waits") {
+    computed::engine* machine_of_child = nullptr;
+    const numbers found = run(
+        small(), 2,
+        [&](numbers& out) {
+            alignas(64) static sys::atomic<unsigned> hot{0}, cold{0};
+            sys::thread other([] {
+                for (unsigned i = 0; i != 100; ++i) {
+                    computed::spend(1'000);
+                    hot.fetch_add(1, sys::relaxed);
+                    cold.fetch_add(1, sys::relaxed); // no other core has this line
+                }
+            });
+            for (unsigned i = 0; i != 100; ++i) {
+                computed::spend(1'000);
+                hot.fetch_add(1, sys::relaxed);
+            }
+            other.join();
+            const auto all = machine_of_child->stalls();
+            const auto longest =
+                std::max_element(all.begin(), all.end(),
+                                 [](const auto& one, const auto& two) { return one.length < two.length; });
+            out[0] = longest->line == &hot ? 1 : 0;
+            out[1] = longest->count;
+            out[2] = longest->length / 1'000;
+            out[3] = static_cast<std::uint64_t>(
+                std::count_if(all.begin(), all.end(), [](const auto& one) { return one.line == &hot; }));
+        },
+        [&](computed::engine& made) {
+            made.profile();
+            machine_of_child = &made;
+        });
+    CHECK(found[0] == 1);
+    CHECK(found[1] > 90);
+    CHECK(found[1] <= 100);
+    CHECK(found[2] >= found[1] * 10); // ns
+    CHECK(found[2] <= found[1] * 22);
+    CHECK(found[3] == 2); // one place in each thread
 }
 
 TEST_CASE("a wait with a deadline ends at the deadline") {

@@ -27,7 +27,8 @@ def page(results, width, colour, report):
     lines += _failures(results, width, colour)
     lines += _missing(results, width)
     lines.append("ratio: above 1 ekiden is ahead, ~ within the spread; src: the source's figure")
-    lines.append("goals: each beside the peer that promises the same, which is not always the best peer")
+    if any(row[6].endswith("*") for row in ran):
+        lines.append("goals*: beside a peer that promises the same, and not beside the best peer of the line")
     lines.append(f"see {report}#NAME; './dev lab NAME' measures all its cells, --quick all")
     return "".join(line[:width + 9 * line.count("\033")].rstrip() + "\n" for line in lines)
 
@@ -97,14 +98,18 @@ def _state(c):
 
 
 def _beside(results, experiment, variant, c):
-    """Returns the best figure that the source published, or how many goals of this variant are met."""
+    """Returns the best figure that the source published, or how many goals of the experiment are met. The number has
+    a star if a goal compares ekiden with another peer than the line does."""
     published = [s["value"] for s in experiment["source"]
                  if s["variant"] == variant["name"] and s["figure"] == c.figure["name"]]
     if published and experiment["name"] in SAME_WORK:
         return "src " + _short(min(published), c.figure["unit"])
-    judged = [met for t, _, _, met in targets.judge(results)
+    judged = [(t, met) for t, _, _, met in targets.judge(results)
               if t.experiment == experiment["name"] and t.figure == c.figure["name"] and met is not None]
-    return f"goals {sum(judged)}/{len(judged)}" if judged else ""
+    if not judged:
+        return ""
+    is_other = any(t.peer is not None and c.best is not None and t.peer != c.best.name for t, _ in judged)
+    return f"goals {sum(met for _, met in judged)}/{len(judged)}{'*' if is_other else ''}"
 
 
 def _table(rows, width, colour):

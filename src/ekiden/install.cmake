@@ -30,7 +30,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
         DESTINATION ${package_folder})
 
 # GDB finds the pretty printers by the name of the shared library. The prefix is that of `cmake --install`.
-install(FILES gdb/ekiden-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/ekiden)
+# LLDB uses the same printers, by the second file.
+install(FILES gdb/ekiden-gdb.py gdb/ekiden_lldb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/ekiden)
 if(BUILD_SHARED_LIBS)
   install(FILES gdb/ekiden-gdb.py RENAME $<TARGET_FILE_NAME:ekiden>-gdb.py
           DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}")

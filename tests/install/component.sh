@@ -1,11 +1,16 @@
 #!/bin/sh
-# Builds and runs a program that uses a part of ekiden with a library of its own.
-# Usage: component.sh COMPONENT WAY EKIDEN_SOURCE PREFIX SCRATCH. CXX names the compiler.
-#   WAY: find_package (the library lies in PREFIX) or add_subdirectory
+# Builds and runs programs that use parts of ekiden with a library of their own.
+# Usage: component.sh WAY EKIDEN_SOURCE PREFIX SCRATCH COMPONENT... CXX names the compiler.
+#   WAY: find_package (the library lies in PREFIX) or fetch_content
 set -eu
-component=$1 way=$2 source=$3 prefix=$4 scratch=$5
+way=$1 source=$2 prefix=$3 scratch=$4
+shift 4
 rm -rf "$scratch"
+components=$(echo "$*" | tr ' ' ';')
 cmake -S "$source/tests/install/component_consumer" -B "$scratch" -G Ninja -DCMAKE_CXX_COMPILER="$CXX" \
-    -DCMAKE_PREFIX_PATH="$prefix" -DCOMPONENT="$component" -DWAY="$way" -DEKIDEN_SOURCE="$source" -DCMAKE_UNITY_BUILD=ON
+    -DCMAKE_PREFIX_PATH="$prefix" -DCOMPONENTS="$components" -DWAY="$way" -DEKIDEN_SOURCE="$source" \
+    -DCMAKE_UNITY_BUILD=ON
 cmake --build "$scratch"
-"$scratch/consumer"
+for component in "$@"; do
+    "$scratch/${component}_consumer"
+done

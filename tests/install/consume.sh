@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and runs the consumer in one way. Usage: consume.sh WAY EKIDEN_SOURCE PREFIX SCRATCH
-#   WAY: find_package, pkg_config (both take the library from PREFIX), add_subdirectory or fetch_content
+#   WAY: find_package, pkg_config (both take the library from PREFIX) or add_subdirectory
 # CXX names the compiler.
 set -eu
 way=$1 source=$2 prefix=$3 scratch=$4

@@ -8,7 +8,7 @@ mkdir -p "$scratch"
 cp -r "$prefix" "$scratch/prefix"
 find "$scratch/prefix" -name "ekiden-$component*.cmake" -delete
 if cmake -S "$source/tests/install/component_consumer" -B "$scratch/build" -G Ninja -DCMAKE_CXX_COMPILER="$CXX" \
-    -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCOMPONENT="$component" -DWAY=find_package >"$scratch/output" 2>&1; then
+    -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCOMPONENTS="$component" -DWAY=find_package >"$scratch/output" 2>&1; then
     echo "find_package(ekiden COMPONENTS $component) was satisfied"
     exit 1
 fi

@@ -10,6 +10,7 @@
 #include <ekiden/async/get_environment.hpp>
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
+#include <ekiden/execution/associated_allocator.hpp>
 #include <ekiden/execution/associated_executor.hpp>
 #include <ekiden/execution/async_result.hpp>
 #include <ekiden/execution/detached.hpp>
@@ -158,10 +159,28 @@ private:
     }
 };
 
+/// A calls_handler whose handler has an associated allocator. This allocator allocates the frame of the root.
+template <class Handler, class T>
+struct calls_handler_with_allocator : calls_handler<Handler, T> {
+    using allocator_type = associated_allocator_t<Handler>;
+    [[nodiscard]] allocator_type get_allocator() const noexcept {
+        return ekiden::get_associated_allocator(this->handler);
+    }
+};
+template <class Handler, class T>
+using calls_handler_of =
+    std::conditional_t<is_std_allocator<associated_allocator_t<Handler>>, calls_handler<Handler, T>,
+                       calls_handler_with_allocator<Handler, T>>;
+
+// Without optimization, g++ 12 warns of the two operators of allocated_frame, but they match.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 /// The root coroutine. The callable `f` lies in the frame of the root, because `f` must outlive the coroutine
 /// that `f` returns. The callable and its coroutine are destroyed before `end` reports the result.
-template <class F, class End>
-root_coroutine spawned(std::optional<F> f, End end) {
+/// `Allocator` is empty, or std::allocator_arg_t and the type of the allocator of the frame.
+template <class F, class End, class... Allocator>
+root_coroutine spawned(Allocator..., std::optional<F> f, End end) {
     using result = typename End::result;
     const environment& env = co_await get_environment();
     coroutine_result<result> outcome;
@@ -191,14 +210,25 @@ root_coroutine spawned(std::optional<F> f, End end) {
     if (outcome.is_error()) end.fail(env, outcome.take_error());
 }
 
+#pragma GCC diagnostic pop
+
 /// Starts the coroutine on `where`. Throws whatever `where.post()` throws. A call that throws has no effect.
 /// `starts_here` has the same meaning as in root_coroutine.
 template <executor E, class F, class End>
 void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen, bool starts_here = false) {
-    auto& root = spawned<std::decay_t<F>, End>(
-                     std::optional<std::decay_t<F>>(std::in_place, std::forward<F>(f)), std::move(end))
-                     .promise();
-    root.begin(where, chosen, starts_here);
+    using callable = std::decay_t<F>;
+    std::optional<callable> kept(std::in_place, std::forward<F>(f));
+    const auto made = [&] {
+        if constexpr (requires { typename End::allocator_type; }) {
+            using allocator = typename End::allocator_type;
+            const allocator given = end.get_allocator();
+            return spawned<callable, End, std::allocator_arg_t, allocator>(std::allocator_arg, given,
+                                                                           std::move(kept), std::move(end));
+        } else {
+            return spawned<callable, End>(std::move(kept), std::move(end));
+        }
+    };
+    made().promise().begin(where, chosen, starts_here);
 }
 
 /// Spawns like co_spawn(), for all completion tokens.
@@ -216,9 +246,9 @@ auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen
     } else {
         return ekiden::async_initiate<Token, typename spawn_signature<result>::type>(
             [where, chosen = std::move(chosen), starts_here]<class Handler>(Handler&& handler, auto&& kept) {
+                using end = calls_handler_of<std::decay_t<Handler>, result>;
                 begin_spawned(where, std::forward<decltype(kept)>(kept),
-                              calls_handler<std::decay_t<Handler>, result>{std::forward<Handler>(handler)},
-                              chosen, starts_here);
+                              end{{std::forward<Handler>(handler)}}, chosen, starts_here);
             },
             std::forward<Token>(token), std::forward<F>(f));
     }
@@ -231,9 +261,10 @@ auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen
 ///
 /// `f` is stored until the coroutine has ended. So `f` may be a lambda that has captures and is a coroutine.
 /// The completion token defines what co_spawn() returns. With the default token, co_spawn() returns nothing.
-/// The completion signature is void(std::exception_ptr), or void(std::exception_ptr, T) for a result of type
-/// T. If the result is a reference, the handler gets a pointer. If the result type has no default
-/// constructor, the handler gets a std::optional.
+/// If the completion handler has an associated allocator, this allocator allocates the frame of the root, in
+/// which `f` and the handler lie. The completion signature is void(std::exception_ptr), or
+/// void(std::exception_ptr, T) for a result of type T. If the result is a reference, the handler gets a
+/// pointer. If the result type has no default constructor, the handler gets a std::optional.
 ///
 /// With the token `detached`, an exception of the coroutine is passed to the exception handler of the
 /// executor's tasks. An operation_canceled is ignored if the stop token in `chosen` has stopped the

@@ -36,6 +36,10 @@ protected:
 
 class event_source;
 
+namespace detail {
+class dump_samples;
+} // namespace detail
+
 /// The base class of contexts. A context ends its services in three steps. Each step handles the newest
 /// service first:
 ///   1. The context shuts the services down. The threads of the context still exist, but they run no tasks.
@@ -106,6 +110,11 @@ public:
         /// context accepts no tasks.
         virtual void clear() noexcept {}
 
+        /// Writes the objects of the service that wait, for a dump. Called twice by a thread that may have
+        /// interrupted any other function. The function must acquire no lock and allocate no memory. It must
+        /// expect that other threads change the objects meanwhile.
+        virtual void dump(detail::dump_samples&) const noexcept {}
+
         execution_context& context_;
         const void* key_ = nullptr;
         service* older_ = nullptr;
@@ -144,6 +153,12 @@ public:
     /// give the remaining functions back to the context. Any thread may call holds_tasks(). Ordering:
     /// relaxed.
     [[nodiscard]] bool holds_tasks() const noexcept { return is_shut(gate_holds_); }
+
+    /// For the library's own use, by dumps. Lets each service write the objects that wait.
+    void dump_services(detail::dump_samples& to) const noexcept {
+        for (const service* s = newest_.load(sys::acquire); s != nullptr; s = s->older_) // [XC1]
+            s->dump(to);
+    }
 
 protected:
     execution_context() noexcept = default;

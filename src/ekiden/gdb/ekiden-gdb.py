@@ -168,8 +168,12 @@ def rw_mutex(value):
 
 
 def state_mutex(value):
-    states = next(f.type for f in value.type.strip_typedefs().fields() if f.name == "initial").unqualified()
-    return said(value["lock_"], lambda lock: enumerator(gdb.Value(lock.state).cast(states))
+    try:
+        states = value["initial"].type.unqualified()
+    except gdb.error:  # LLDB 19 does not find the members of a class with a table as template argument
+        states = None
+    return said(value["lock_"], lambda lock: (enumerator(gdb.Value(lock.state).cast(states)) if states is not None
+                                              else f"state {lock.state}")
                 + (", somebody is inside" if lock.is_locked else ""))
 
 

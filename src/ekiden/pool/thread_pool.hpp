@@ -379,8 +379,10 @@ public:
     /// Writes a report to the file descriptor `file`. Call this function when a program hangs. For each
     /// worker, the report says what the worker does, what it waits for, and for how long. If a worker waits
     /// for another worker, the report names the other worker. The report also shows the tasks that wait for
-    /// each other in a cycle. The function samples all workers twice, 50 ms apart, to find the workers that
-    /// make progress.
+    /// each other in a cycle. For each coroutine that was spawned on the pool and waits, the report has the
+    /// chain of awaits, with the file and the line of each co_await. The function samples all workers and
+    /// coroutines twice, 50 ms apart, to find which of them make progress. The report has at most
+    /// 128 coroutines.
     ///
     /// Any thread and any signal handler may call this function, even while the pool makes no progress. The
     /// function acquires no lock, allocates no memory, and calls no function of the program. The pool must

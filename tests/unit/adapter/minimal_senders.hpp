@@ -77,6 +77,14 @@ inline constexpr get_stop_token_t get_stop_token{};
 template <class Env>
 using stop_token_of_t = decltype(get_stop_token(std::declval<const Env&>()));
 
+struct get_allocator_t {
+    template <class Env>
+        requires requires(const Env& env, get_allocator_t query) { env.query(query); }
+    auto operator()(const Env& env) const noexcept {
+        return env.query(*this);
+    }
+};
+inline constexpr get_allocator_t get_allocator{};
 struct get_scheduler_t {};
 struct get_start_scheduler_t {
     template <class Env>

@@ -5,6 +5,7 @@
 #define EKIDEN_SENDERS_SYNC_WAIT minimal_senders
 #include <ekiden/adapter/std_execution/scheduler.hpp>
 
+#include "counting_allocator.hpp"
 #include "places.hpp"
 
 #include "../child_process.hpp"
@@ -176,6 +177,57 @@ TEST_CASE("an affine sender completes on its start scheduler, without a second s
     };
     CHECK(tasks_of(start) == 1);
     CHECK(tasks_of(ekiden::as_scheduler(pool)) == 2);
+}
+
+namespace {
+
+/// A scheduler whose operations allocate by the allocator of their receiver, and complete inside of start().
+struct allocating_scheduler {
+    struct sender {
+        template <class Receiver>
+        struct operation {
+            void start() & noexcept {
+                auto memory = ex::get_allocator(ex::get_env(receiver));
+                memory.deallocate(memory.allocate(1), 1);
+                std::move(receiver).set_value();
+            }
+            Receiver receiver;
+        };
+        template <class Receiver>
+        operation<Receiver> connect(Receiver receiver) const {
+            return {std::move(receiver)};
+        }
+    };
+    [[nodiscard]] sender schedule() const noexcept { return {}; }
+};
+struct receiver_at_allocating_scheduler {
+    using receiver_concept = ex::receiver_tag;
+    struct env {
+        [[nodiscard]] allocating_scheduler query(ex::get_start_scheduler_t) const noexcept { return {}; }
+        [[nodiscard]] counting_allocator<int> query(ex::get_allocator_t) const noexcept {
+            return counting_allocator<int>(*counts);
+        }
+        allocations* counts;
+    };
+    void set_value() && noexcept { ++*completed; }
+    [[nodiscard]] env get_env() const noexcept { return {counts}; }
+
+    allocations* counts;
+    std::atomic<int>* completed;
+};
+
+} // namespace
+
+TEST_CASE("the second step of an affine sender has the allocator of the receiver") {
+    ekiden::thread_pool pool(1);
+    allocations counts;
+    std::atomic<int> completed{0};
+    auto operation = ekiden::as_scheduler(pool).schedule().affine().connect(
+        receiver_at_allocating_scheduler{&counts, &completed});
+    operation.start();
+    pool.wait_idle();
+    CHECK(completed == 1);
+    CHECK(counts.taken == 1);
 }
 
 TEST_CASE("operations by the handle of a lane and functions of the lane run in one order, and close() leaves "

@@ -9,6 +9,8 @@
 #include <ekiden/async/detail/frame.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/yield.hpp>
+#include <ekiden/execution/bind_allocator.hpp>
+#include <ekiden/execution/use_future.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/queue/recycler.hpp>
@@ -22,7 +24,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -197,4 +201,62 @@ TEST_CASE("rule: frames that one thread makes and another one frees, on and on, 
         if (round == rounds / 10) after_first = recycler::footprint();
     }
     CHECK(recycler::footprint() <= 2 * after_first);
+}
+
+namespace {
+
+/// Counts the allocations that are live, and those that were made.
+struct frame_counts {
+    std::atomic<int> live{0};
+    std::atomic<int> made{0};
+};
+template <class T>
+struct frame_allocator {
+    using value_type = T;
+
+    explicit frame_allocator(frame_counts& all) : counts(&all) {}
+    template <class U>
+    frame_allocator(const frame_allocator<U>& other) noexcept : counts(other.counts) {} // NOLINT
+
+    T* allocate(std::size_t n) {
+        if (counts->made++ == limit) throw std::bad_alloc();
+        ++counts->live;
+        return std::allocator<T>().allocate(n);
+    }
+    void deallocate(T* memory, std::size_t n) noexcept {
+        --counts->live;
+        std::allocator<T>().deallocate(memory, n);
+    }
+    template <class U>
+    friend bool operator==(const frame_allocator& a, const frame_allocator<U>& b) noexcept {
+        return a.counts == b.counts;
+    }
+
+    static constexpr int limit = 2;
+    frame_counts* counts;
+};
+
+coroutine<int> seven() { co_return 7; }
+
+} // namespace
+
+TEST_CASE("co_spawn allocates the root by the allocator of the handler, and throws what it throws") {
+    frame_counts counts;
+    const frame_allocator<std::byte> memory(counts);
+    thread_pool pool(1);
+    std::atomic<int> result{0};
+    const auto set = [&](const std::exception_ptr& error, int value) { result = error ? -1 : value; };
+    pool.pause();
+    co_spawn(pool.get_executor(), seven(), bind_allocator(memory, set));
+    CHECK(counts.live == 1);
+    pool.resume();
+    pool.wait_idle();
+    CHECK(result == 7);
+    auto later = co_spawn(pool.get_executor(), &seven, bind_allocator(memory, use_future));
+    CHECK(later.get() == 7);
+    pool.wait_idle();
+    CHECK(counts.live == 0);
+    CHECK(counts.made == 2);
+    CHECK_THROWS_AS(co_spawn(pool.get_executor(), seven(), bind_allocator(memory, set)), std::bad_alloc);
+    CHECK(counts.live == 0);
 }

@@ -25,9 +25,17 @@ inline constexpr bool can_ever_stop<Token> = false;
 template <class Env>
 inline constexpr bool env_can_stop = can_ever_stop<senders_tokens::stop_token_of_t<Env>>;
 
-/// The environment of the second step. It never requests a stop, so an infallible scheduler completes this
-/// step with set_value().
-struct hop_env {};
+/// The environment of the second step. It has the allocator of the receiver's environment. It never requests
+/// a stop, so an infallible scheduler completes this step with set_value().
+template <class Env>
+struct hop_env {
+    [[nodiscard]] auto query(senders_tokens::get_allocator_t) const noexcept
+        requires requires(const Env& env) { senders_tokens::get_allocator(env); }
+    {
+        return senders_tokens::get_allocator(env);
+    }
+    Env env;
+};
 
 /// Starts a schedule sender, and then hops to the start scheduler of the receiver. The hop is left out if
 /// the start scheduler is equal to the scheduler of the sender.
@@ -50,7 +58,9 @@ class affine_operation {
     struct second_receiver {
         using receiver_concept = senders::receiver_tag;
         void set_value() && noexcept { self->deliver(); }
-        [[nodiscard]] hop_env get_env() const noexcept { return {}; }
+        [[nodiscard]] auto get_env() const noexcept {
+            return hop_env<senders::env_of_t<Receiver>>{senders::get_env(self->receiver_)};
+        }
         affine_operation* self;
     };
     enum class outcome : unsigned char { value, stopped, error };

@@ -23,6 +23,23 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
+/// The allocator of an environment, or nothing. A handler that derives from this class has the allocator.
+template <class Env>
+struct allocator_of_env {
+    explicit allocator_of_env(const Env&) noexcept {}
+};
+template <class Env>
+    requires requires(const Env& env) { senders_tokens::get_allocator(env); }
+struct allocator_of_env<Env> {
+    using allocator_type =
+        std::remove_cvref_t<decltype(senders_tokens::get_allocator(std::declval<const Env&>()))>;
+
+    explicit allocator_of_env(const Env& env) noexcept : allocator(senders_tokens::get_allocator(env)) {}
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return allocator; }
+
+    allocator_type allocator;
+};
+
 /// The operation of a coroutine_sender. The coroutine ends on another thread, perhaps before start() has
 /// returned. The later of the two completes the operation.
 template <class E, class F, class Receiver>
@@ -76,10 +93,13 @@ private:
 
     /// The completion handler of the coroutine. A handler that is destroyed without a call means that the
     /// coroutine was dropped.
-    class ending {
+    class ending : public allocator_of_env<std::remove_cvref_t<env_type>> {
+        using base = allocator_of_env<std::remove_cvref_t<env_type>>;
+
     public:
-        explicit ending(coroutine_operation& of) noexcept : of_(&of) {}
-        ending(ending&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+        explicit ending(coroutine_operation& of) noexcept : base(senders::get_env(of.receiver_)), of_(&of) {}
+        ending(ending&& other) noexcept
+            : base(static_cast<const base&>(other)), of_(std::exchange(other.of_, nullptr)) {}
         ending& operator=(ending&&) = delete;
         ~ending() {
             if (of_ != nullptr) of_->ended();
@@ -203,7 +223,8 @@ private:
 /// becomes set_error(std::exception_ptr). A stop request of the receiver stops the coroutine. If the
 /// coroutine then ends with operation_canceled, or if an executor drops the coroutine, the sender completes
 /// with set_stopped(). Then the thread that drops the coroutine completes the operation, possibly inside
-/// start(). start() allocates the frame of the coroutine's root.
+/// start(). start() allocates the frame of the coroutine's root, by the allocator of the receiver's
+/// environment (get_allocator) if there is one. Any thread may free the frame.
 template <executor E, class F>
 [[nodiscard]] coroutine_sender<E, std::decay_t<F>> as_sender(const E& where, F&& f) {
     return coroutine_sender<E, std::decay_t<F>>(where, std::forward<F>(f));

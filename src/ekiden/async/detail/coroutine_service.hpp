@@ -96,6 +96,7 @@ public:
 private:
     void shutdown() noexcept override;
     void clear() noexcept override;
+    void dump(dump_samples& to) const noexcept override;
 
     // Root coroutines are spread over several lists, so that threads that spawn coroutines rarely contend for
     // a lock.

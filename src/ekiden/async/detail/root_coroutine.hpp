@@ -12,9 +12,11 @@
 
 #include <coroutine>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -28,7 +30,7 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 /// root. Any thread may make this call.
 class root_coroutine {
 public:
-    class promise_type final : public coroutine_promise, public root_entry {
+    class promise_type : public coroutine_promise, public root_entry {
     public:
         explicit promise_type(std::source_location at = std::source_location::current()) noexcept
             : coroutine_promise(at, &answer), root_entry(static_cast<coroutine_promise&>(*this)) {
@@ -124,3 +126,11 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail
+
+// A root whose first parameters are (std::allocator_arg_t, const Allocator&) allocates its frame by this
+// allocator.
+template <class Allocator, class... Args>
+struct std::coroutine_traits<ekiden::detail::root_coroutine, std::allocator_arg_t, Allocator, Args...> {
+    using promise_type = ekiden::detail::allocated_frame<ekiden::detail::root_coroutine::promise_type,
+                                                         std::remove_cvref_t<Allocator>>;
+};

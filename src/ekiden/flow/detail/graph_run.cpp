@@ -95,7 +95,7 @@ void graph_run::refuse_cycles() const {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string result = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') result += '\\';
@@ -110,9 +110,9 @@ std::string quoted(std::string_view text) {
 } // namespace
 
 std::string graph_run::diagram(std::string_view name) const {
-    std::string text = "digraph " + quoted(name) + " {\n";
+    std::string text = "digraph " + in_quotes(name) + " {\n";
     for (const auto& node : nodes_) {
-        text += "  n" + std::to_string(node->number_) + " [label=" + quoted(node->name_)
+        text += "  n" + std::to_string(node->number_) + " [label=" + in_quotes(node->name_)
                 + (node->is_condition_ ? ", shape=diamond" : "") + "];\n";
     }
     for (const auto& node : nodes_) {

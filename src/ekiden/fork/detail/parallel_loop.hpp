@@ -132,11 +132,11 @@ private:
 /// How long the steps of a loop should be.
 struct step_aim {
     std::uint64_t ns = 2000;
-    std::size_t most = 512; // iterations
+    std::size_t most = 2048; // iterations
 };
 
 /// The size of a step, which is the number of iterations that a loop runs between two checks for requests. By
-/// default, a step takes about 2 us and has at most 512 iterations. If the loop has a grain, the size of each
+/// default, a step takes about 2 us and has at most 2048 iterations. If the loop has a grain, the size of each
 /// step is the grain.
 class loop_step {
 public:

@@ -1,4 +1,6 @@
 // The report of a pool that makes no progress: see thread_pool::dump().
+#include <ekiden/execution/detail/dump_samples.hpp>
+#include <ekiden/execution/execution_context.hpp>
 #include <ekiden/pool/detail/scheduler.hpp>
 #include <ekiden/pool/detail/worker.hpp>
 #include <ekiden/sys/clock.hpp>
@@ -37,9 +39,11 @@ struct first_sample {
 
 class dumper {
 public:
-    dumper(int file, std::span<const std::unique_ptr<worker>> workers, std::string_view name)
-        : out_(file), workers_(workers), name_(name) {
+    dumper(int file, std::span<const std::unique_ptr<worker>> workers, std::string_view name,
+           const execution_context& of)
+        : out_(file), workers_(workers), name_(name), context_(of) {
         for (std::size_t i = 0; i != compared(); ++i) before_[i] = first_sample::of(workers_[i]->look());
+        context_.dump_services(services_);
         sys::raw_sleep(between_samples_ns);
         now_ns_ = sys::now_ns();
     }
@@ -101,6 +105,12 @@ public:
                 out_ << ", or has just ended it: it moves";
         }
         out_ << "\n";
+    }
+
+    /// Writes what waits in the services of the pool, namely coroutines.
+    void services() {
+        services_.begin_second();
+        context_.dump_services(services_);
     }
 
     /// Writes the circles of tasks that wait for each other. Each circle begins with the worker that has the
@@ -178,19 +188,22 @@ private:
     sys::raw_output out_;
     std::span<const std::unique_ptr<worker>> workers_;
     std::string_view name_;
+    const execution_context& context_;
+    detail::dump_samples services_{out_};
     std::uint64_t now_ns_ = 0;
     std::array<first_sample, most_compared> before_{};
 };
 
 } // namespace
 
-void scheduler::dump(int file) const noexcept {
+void scheduler::dump(int file, const execution_context& of) const noexcept {
     const auto shown = workers(); // more workers may be started later
-    dumper out(file, shown, options_.name);
+    dumper out(file, shown, options_.name, of);
     const std::uint64_t ended = finished(); // read before accepted(), so the difference is not negative
     out.head(accepted() - ended, gate_.load(sys::relaxed));
     for (std::size_t i = 0; i != shown.size(); ++i) out.line(i);
     out.circles();
+    out.services();
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

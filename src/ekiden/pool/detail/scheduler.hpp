@@ -68,7 +68,7 @@ public:
     [[nodiscard]] bool join(const wait_limit& limit);
     [[nodiscard]] thread_pool_metrics metrics() const;
     [[nodiscard]] std::string activity() const;
-    void dump(int file) const noexcept;
+    void dump(int file, const execution_context& of) const noexcept;
     [[nodiscard]] bool is_in_forked_child() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::forked) != 0;
     }

@@ -57,7 +57,7 @@ std::optional<unsigned> thread_pool::this_worker_index() const noexcept {
     return here != nullptr ? std::optional(here->index()) : std::nullopt;
 }
 std::string thread_pool::activity() const { return scheduler_->activity(); }
-void thread_pool::dump(int file) const noexcept { scheduler_->dump(file); }
+void thread_pool::dump(int file) const noexcept { scheduler_->dump(file, *this); }
 
 thread_pool_metrics thread_pool::metrics() const { return scheduler_->metrics(); }
 

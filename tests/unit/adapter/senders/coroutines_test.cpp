@@ -1,5 +1,7 @@
 #include "senders.hpp"
 
+#include "../counting_allocator.hpp"
+
 #include <ekiden/adapter/std_execution/as_sender.hpp>
 #include <ekiden/adapter/std_execution/await_sender.hpp>
 #include <ekiden/adapter/std_execution/scope_token.hpp>
@@ -12,6 +14,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <future>
 #include <memory>
 #include <optional>
@@ -253,6 +257,43 @@ TEST_CASE("as_sender runs a coroutine, and completes with its result, error or s
     });
     pool.stop();
     CHECK_FALSE(ekiden::sync_wait(ekiden::as_sender(e, doubled(1))).has_value()); // the pool drops it
+}
+
+namespace {
+
+/// A receiver whose environment has an allocator.
+struct receiver_with_allocator {
+    using receiver_concept = ex::receiver_tag;
+    struct env {
+        [[nodiscard]] counting_allocator<std::byte> query(ex_tokens::get_allocator_t) const noexcept {
+            return counting_allocator<std::byte>(*counts);
+        }
+        allocations* counts;
+    };
+    void set_value(int result) && noexcept { done->set_value(result); }
+    void set_error(std::exception_ptr error) && noexcept { done->set_exception(std::move(error)); }
+    void set_stopped() && noexcept { done->set_value(-1); }
+    [[nodiscard]] env get_env() const noexcept { return {counts}; }
+
+    std::promise<int>* done;
+    allocations* counts;
+};
+
+} // namespace
+
+TEST_CASE("as_sender allocates the root of its coroutine by the allocator of the receiver") {
+    allocations counts;
+    {
+        ekiden::thread_pool pool(1);
+        std::promise<int> done;
+        auto operation = ex::connect(ekiden::as_sender(pool.get_executor(), doubled(21)),
+                                     receiver_with_allocator{&done, &counts});
+        CHECK(counts.taken == 0);
+        ex::start(operation);
+        CHECK(done.get_future().get() == 42);
+    }
+    CHECK(counts.taken == 1);
+    CHECK(counts.out == 0);
 }
 
 TEST_CASE("an async_scope waits for the senders that its token has spawned") {
