@@ -10,14 +10,48 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <dirent.h>
 #include <string_view>
 #include <thread>
-#include <unistd.h>
 #include <vector>
+#if defined(_WIN32)
+#include <windows.h>
+
+#include <psapi.h>
+#include <tlhelp32.h>
+#else
+#include <dirent.h>
+#include <unistd.h>
+#endif
 
 namespace {
 
+#if defined(_WIN32)
+/// Returns the memory that this process alone uses, in KiB.
+long resident_kib() {
+    PROCESS_MEMORY_COUNTERS_EX counters{};
+    counters.cb = sizeof counters;
+    const BOOL is_known = ::K32GetProcessMemoryInfo(
+        ::GetCurrentProcess(), reinterpret_cast<PROCESS_MEMORY_COUNTERS*>(&counters), sizeof counters);
+    return is_known != 0 ? static_cast<long>(counters.PrivateUsage / 1024) : 0;
+}
+
+long thread_count() {
+    const HANDLE shot = ::CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
+    THREADENTRY32 entry{};
+    entry.dwSize = sizeof entry;
+    long count = 0;
+    for (BOOL more = ::Thread32First(shot, &entry); more != 0; more = ::Thread32Next(shot, &entry))
+        count += entry.th32OwnerProcessID == ::GetCurrentProcessId();
+    ::CloseHandle(shot);
+    return count;
+}
+
+/// Returns the number of handles.
+long descriptor_count() {
+    DWORD count = 0;
+    return ::GetProcessHandleCount(::GetCurrentProcess(), &count) != 0 ? static_cast<long>(count) : 0;
+}
+#else
 /// Returns the resident memory of this process in KiB.
 long resident_kib() {
     long pages = 0;
@@ -37,12 +71,16 @@ long entries(const char* directory) {
     return count;
 }
 
+long thread_count() { return entries("/proc/self/task"); }
+long descriptor_count() { return entries("/proc/self/fd"); }
+#endif
+
 /// Returns the number of threads of this process, when it is at most `expected` or a minute has passed. A
 /// joined thread may still be ending in the kernel.
 long threads_left(long expected) {
-    for (int i = 0; i != 60'000 && entries("/proc/self/task") > expected; ++i)
+    for (int i = 0; i != 60'000 && thread_count() > expected; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return entries("/proc/self/task");
+    return thread_count();
 }
 
 /// Each task sets its own bit. It is an error if a bit is set twice or not at all.
@@ -93,12 +131,12 @@ bool run_pools(std::uint64_t cycles) {
     bool right = true;
     for (int i = 0; i != 200; ++i) right = cycle() && right; // fills the caches
     const long memory = resident_kib();
-    const long threads = entries("/proc/self/task");
-    const long descriptors = entries("/proc/self/fd");
+    const long threads = thread_count();
+    const long descriptors = descriptor_count();
     for (std::uint64_t i = 0; i != cycles; ++i) right = cycle() && right;
     const long more_memory = resident_kib() - memory;
     const long more_threads = threads_left(threads) - threads;
-    const long more_descriptors = entries("/proc/self/fd") - descriptors;
+    const long more_descriptors = descriptor_count() - descriptors;
     std::printf("%llu pools: %s; %+ld KiB, %+ld threads, %+ld descriptors\n",
                 static_cast<unsigned long long>(cycles), right ? "every task ran" : "TASKS LOST", more_memory,
                 more_threads, more_descriptors);

@@ -15,8 +15,8 @@ namespace ekiden_test {
 
 /// Starts a thread that runs `body`. Returns when the thread sleeps in `body`, however long its start takes.
 /// A thread counts as asleep if two checks, a millisecond apart, find that it has not run. A shorter sleep
-/// could be a lock of a sanitizer. The test fails if `body` returns instead. So `body` must wait for
-/// something that the test does later.
+/// could be a lock of a sanitizer. On Windows, only a sleep in a wait of the library counts. The test fails
+/// if `body` returns instead. So `body` must wait for something that the test does later.
 template <class F>
 std::thread start_asleep(F body) {
     struct progress {
@@ -32,10 +32,6 @@ std::thread start_asleep(F body) {
         probe->has_ended = true;
     });
     while (!probe->has_begun.load(std::memory_order_acquire)) std::this_thread::yield();
-#if defined(_WIN32) // the system does not tell whether a thread sleeps, so the thread gets time for it
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    return started;
-#else
     for (bool is_asleep = false;;) {
         const std::uint64_t before_ns = probe->thread.cpu_ns();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -46,7 +42,6 @@ std::thread start_asleep(F body) {
             return started;
         }
     }
-#endif
 }
 
 } // namespace ekiden_test

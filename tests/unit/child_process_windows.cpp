@@ -7,6 +7,12 @@
 #include <process.h>
 
 namespace ekiden_test::child_detail {
+namespace {
+
+/// If a test hangs and is ended, its output must have arrived. The C library would keep it in a buffer.
+[[maybe_unused]] const int is_unbuffered = std::setvbuf(stdout, nullptr, _IONBF, 0);
+
+} // namespace
 
 child_result spawn(const std::string& test_case, const std::string& environment) {
     int ends[2];

@@ -23,17 +23,22 @@ namespace child_detail {
 /// Starts this program with the test case, collects its standard error, and waits for its end.
 child_result spawn(const std::string& test_case, const std::string& environment);
 
+/// Returns how many calls of run_in_child() the test case has begun.
+inline int next_call(const char* test_case) {
+    static const char* last_case = nullptr;
+    static int calls = 0;
+    if (last_case != test_case) calls = 0;
+    last_case = test_case;
+    return ++calls;
+}
+
 } // namespace child_detail
 
 /// Calls `body` in a child, which then exits with 0, or with the status that `body` passes to std::exit.
 template <class F>
 child_result run_in_child(F&& body) {
-    static const char* last_case = nullptr;
-    static int calls = 0;
     const char* const test_case = doctest::getContextOptions()->currentTest->m_name;
-    if (last_case != test_case) calls = 0;
-    last_case = test_case;
-    const int call = ++calls;
+    const int call = child_detail::next_call(test_case);
     if (const char* const wanted = std::getenv("EKIDEN_TEST_CHILD"); wanted != nullptr) {
         if (std::atoi(wanted) != call) return {};
         for (const int s : {SIGABRT, SIGSEGV}) std::signal(s, SIG_DFL);

@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <thread>
+#if !defined(_WIN32)
+#include <dlfcn.h>
+#endif
 
 namespace ekiden_test {
 
@@ -17,6 +19,26 @@ inline std::atomic<int> threads_until_failure{-1};
 
 } // namespace ekiden_test
 
+#if defined(_WIN32)
+// The linker passes the calls here: the option --wrap.
+extern "C" {
+int __real_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                          void* argument) {
+    using ekiden_test::threads_until_failure;
+    if (threads_until_failure >= 0 && threads_until_failure-- == 0) return EAGAIN;
+    return __real_pthread_create(thread, attributes, start, argument);
+}
+}
+
+namespace ekiden_test {
+
+/// Returns the number of threads of this process.
+int threads_of_this_process();
+inline int count_threads_now() { return threads_of_this_process(); }
+
+} // namespace ekiden_test
+#else
 extern "C" {
 using create_function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 // The sanitizers' own function, if a sanitizer is linked in.
@@ -48,6 +70,11 @@ inline int count_threads_now() {
     }
     return threads;
 }
+
+} // namespace ekiden_test
+#endif
+
+namespace ekiden_test {
 
 /// Returns the number of threads of this process. Waits up to a second until it is `expected`, because a
 /// joined thread may still be ending in the kernel.

@@ -3,6 +3,7 @@
 
 #include <tests/unit/child_process.hpp>
 
+#if !defined(_WIN32)
 #include <cstddef>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -10,8 +11,16 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 namespace ekiden_test {
+
+#if defined(_WIN32)
+/// Runs the test case `name` in a new process.
+inline child_result run_test_case_in_fresh_process(const char* name) {
+    return child_detail::spawn(name, "EKIDEN_TEST_FRESH=1");
+}
+#else
 
 /// Runs the test case `name` in a new process. `name` may match several, as for --test-case, and they may be
 /// decorated with doctest::skip(). `prepare()` is called in the new process before it executes this program.
@@ -20,7 +29,7 @@ child_result run_test_case_in_fresh_process(const char* name, F&& prepare) {
     return run_in_child([&] {
         prepare();
         std::string filter("--test-case=");
-        filter += name;           // not operator+, for which g++ 12 gives a false warning
+        filter += name; // not operator+, for which g++ 12 gives a false warning
 #if defined(EKIDEN_TEST_EMULATOR) // the system cannot start a program for another processor
         char self[4096] = {};
         (void)!::readlink("/proc/self/exe", self, sizeof self - 1);
@@ -50,5 +59,6 @@ inline bool forbid_system_call(unsigned number, unsigned error) {
     return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
            && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
+#endif
 
 } // namespace ekiden_test

@@ -1,10 +1,10 @@
 /// Interrupts the system calls of one thread repeatedly.
 #pragma once
 
+#include <tests/unit/posix.hpp>
+
 #include <atomic>
 #include <chrono>
-#include <csignal>
-#include <pthread.h>
 #include <thread>
 
 namespace ekiden_test {

@@ -35,7 +35,7 @@ extern "C" const char EKIDEN_SAME_LOCK_CHECKS;
 namespace detail {
 
 /// Makes every object file that includes this header refer to the symbol. No code reads this pointer.
-[[gnu::used]] static const char* const same_lock_checks = &EKIDEN_SAME_LOCK_CHECKS;
+EKIDEN_USED static const char* const same_lock_checks = &EKIDEN_SAME_LOCK_CHECKS;
 
 enum class held : std::uint8_t {
     no,

@@ -118,7 +118,7 @@ struct thread_record {
     }
     /// Returns true if the calling function runs in the reserved part of the stack. Returns false on a stack
     /// of the program, such as the stack of a fiber.
-    [[nodiscard, gnu::always_inline]] bool is_stack_low() const noexcept {
+    [[nodiscard]] EKIDEN_ALWAYS_INLINE bool is_stack_low() const noexcept {
         return sys::stack_address() - stack_low < stack_reserve;
     }
 

@@ -127,7 +127,7 @@ private:
         return number;
     }
 
-    [[gnu::noinline]] T& add(sys::atomic<node*>& bucket, std::uint64_t me) {
+    EKIDEN_NOINLINE T& add(sys::atomic<node*>& bucket, std::uint64_t me) {
         auto* const fresh = new node(me, make_);
         node* newest = bucket.load(sys::relaxed);
         // [CB1] Release: publishes the node, and the nodes behind it. Pairs with the acquire in local().

@@ -124,7 +124,7 @@ private:
     // done      the result of the child is stored                    set by the thread that ran the child
     enum : std::uint32_t { begun, awaited, done };
 
-    [[nodiscard, gnu::cold]] bool reclaim() noexcept;
+    [[nodiscard]] EKIDEN_COLD bool reclaim() noexcept;
 
     // run_ is null once the child is published. Each member outside of `shared_` costs a store at every fork.
     function run_;
@@ -151,12 +151,12 @@ struct fork_errors {
 };
 
 /// Returns the exception that is being handled, and its suppressed exceptions.
-[[nodiscard, gnu::cold]] fork_errors caught_fork_errors() noexcept;
+[[nodiscard]] EKIDEN_COLD fork_errors caught_fork_errors() noexcept;
 /// Combines the exceptions of two calls. The result throws the exception of `first` and suppresses all other
 /// exceptions. If `first` is empty, the result throws the exception of `second`.
-[[nodiscard, gnu::cold]] fork_errors joined(fork_errors first, fork_errors second) noexcept;
+[[nodiscard]] EKIDEN_COLD fork_errors joined(fork_errors first, fork_errors second) noexcept;
 /// Throws the exception of `errors`. Afterwards, suppressed_exceptions() returns the suppressed exceptions.
-[[noreturn, gnu::cold]] void throw_fork_errors(fork_errors errors);
+[[noreturn]] EKIDEN_COLD void throw_fork_errors(fork_errors errors);
 
 } // namespace detail
 } // namespace ekiden::inline EKIDEN_ABI

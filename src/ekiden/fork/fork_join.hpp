@@ -147,7 +147,7 @@ public:
 
     /// Returns the result of a call that another thread has run. Throws the exception of that call, or the
     /// exceptions that join_and_keep() has stored.
-    [[gnu::cold, gnu::noinline]] result stolen_result() {
+    EKIDEN_COLD EKIDEN_NOINLINE result stolen_result() {
         struct end {
             fork_outcome<F>& outcome;
             ~end() { outcome.~fork_outcome<F>(); }
@@ -158,7 +158,7 @@ public:
 
     /// Waits for the child after the parent's own call has thrown. Call this in the handler of the exception.
     /// join_and_keep() stores the exception. Afterwards, stolen_result() throws all stored exceptions.
-    [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
+    EKIDEN_COLD EKIDEN_NOINLINE void join_and_keep(fork_scope& scope) noexcept {
         fork_errors own = caught_fork_errors();
         if (take_back()) run(this, scope);
         outcome_.set_errors(joined(std::move(own), outcome_.errors()));
@@ -185,7 +185,7 @@ private:
 /// of several calls in a row. Contains no throw expression. With a throw expression, clang would set up the
 /// stack frame of a forking call in every call of a recursion.
 template <class F, class G>
-[[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
+EKIDEN_ALWAYS_INLINE inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
     std::optional<fork_result<F>> first;
     { // If this thread makes the child's call, it destroys the child before the call. So the compiler may
       // turn a tail call into a loop.
@@ -249,8 +249,8 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
 /// same lock. The stack grows about as deep as with plain calls. A callable must not wait for a task of the
 /// pool, because the only worker that could run the task may be waiting for the callable.
 template <fork_callable F, fork_callable... More>
-[[gnu::always_inline]] inline detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f,
-                                                                              More&&... more) {
+EKIDEN_ALWAYS_INLINE inline detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f,
+                                                                            More&&... more) {
     if constexpr (sizeof...(More) == 0)
         return detail::fork_call(std::forward<F>(f), scope);
     else if constexpr (sizeof...(More) == 1)

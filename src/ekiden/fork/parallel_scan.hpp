@@ -51,7 +51,7 @@ private:
     using input = std::ranges::iterator_t<Range>;
 
     // If this function were inlined, g++ would keep the value in memory instead of a register.
-    [[gnu::noinline]] T onward(T value, input in, Output out, std::size_t count) const {
+    EKIDEN_NOINLINE T onward(T value, input in, Output out, std::size_t count) const {
         for (; count != 0; --count, ++in, ++out) {
             if constexpr (Inclusive) {
                 value = std::invoke(combine_, std::move(value), *in);

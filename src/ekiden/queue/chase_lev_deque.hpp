@@ -180,7 +180,7 @@ private:
     }
 
     /// Owner: enters contended mode. `top` is the value of top_.
-    [[gnu::noinline]] void enter_contended(std::uint64_t top) noexcept {
+    EKIDEN_NOINLINE void enter_contended(std::uint64_t top) noexcept {
         own_top_ = top;
         // [CL5] Release: publishes the claims that the owner has made so far. Pairs with the acquire in
         // steal().
@@ -188,7 +188,7 @@ private:
         full_fences_left_ = contended_pops_;
     }
 
-    [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t bottom) {
+    [[nodiscard]] EKIDEN_NOINLINE slots* make_room(slots* here, std::uint64_t bottom) {
         // [CL4] Acquire: ensures that the thieves have finished reading the slots that are free now. Pairs
         // with the release in steal().
         top_seen_ = top_.load(sys::acquire);

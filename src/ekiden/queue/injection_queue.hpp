@@ -54,7 +54,7 @@ public:
 private:
     using slots = circular_array<task>::slots;
 
-    [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t tail);
+    [[nodiscard]] EKIDEN_NOINLINE slots* make_room(slots* here, std::uint64_t tail);
 
     alignas(sys::isolation) sys::atomic<std::uint64_t> head_; // The index of the oldest element.
     // The index at which the next push stores its element. The producer writes this member and the following

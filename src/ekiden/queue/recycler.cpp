@@ -63,7 +63,7 @@ bool enter(thread_cache& cache) {
     return leaves;
 }
 
-[[gnu::noinline]] void* allocate_first(thread_cache& cache, unsigned size_class) {
+EKIDEN_NOINLINE void* allocate_first(thread_cache& cache, unsigned size_class) {
     if (enter(cache)) return cache.heap->allocate(size_class);
     struct loan {
         slab_heap* heap = depot().adopt();
@@ -75,7 +75,7 @@ bool enter(thread_cache& cache) {
 /// Gives the thread a heap before the thread frees its first node. Returns false if the thread cannot have a
 /// heap. Such a thread must not collect freed nodes, because no call would flush them at the end of the
 /// thread.
-[[gnu::noinline]] bool enter_to_free(thread_cache& cache) noexcept {
+EKIDEN_NOINLINE bool enter_to_free(thread_cache& cache) noexcept {
     try {
         return enter(cache);
     } catch (const std::bad_alloc&) {

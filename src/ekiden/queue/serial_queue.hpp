@@ -67,7 +67,7 @@ public:
                 return nullptr;
             }
         }
-        __builtin_prefetch(second); // the next task may be in the cache of another core
+        sys::prefetch(second); // the next task may be in the cache of another core
         oldest_.store(second, sys::relaxed);
         first->end_link();
         return first;

@@ -68,8 +68,7 @@ template <class Clock, class From, class To>
     const clock::duration begin = bounded(from.time_since_epoch(), most);
     const clock::duration end = bounded(to.time_since_epoch(), most);
     clock::rep length = 0;
-    if (__builtin_sub_overflow(end.count(), begin.count(), &length))
-        return bounded(end > begin ? most : -most);
+    if (add_overflows(end.count(), -begin.count(), length)) return bounded(end > begin ? most : -most);
     return bounded(clock::duration(length));
 }
 

@@ -6,6 +6,7 @@
 #include <ekiden/sys/version.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <version>
 
 // Without this check, an older compiler would print a hundred unrelated errors first.
@@ -50,11 +51,33 @@
 #define EKIDEN_AWAIT_ELIDABLE
 #endif
 
+// The extensions of compilers have names here. No other part names an extension.
+
 /// Marks a variable that several object files of a program may define. The linker keeps one definition.
-#if defined(_WIN32)
+#if defined(_MSC_VER) && !defined(__clang__)
+#define EKIDEN_ONE_OF_MANY __declspec(selectany)
+#elif defined(_WIN32)
 #define EKIDEN_ONE_OF_MANY [[gnu::selectany]]
 #else
 #define EKIDEN_ONE_OF_MANY [[gnu::weak]]
+#endif
+
+// The marks of functions. They stand before the declaration, after attributes of the standard.
+#if defined(__GNUC__)
+#define EKIDEN_NOINLINE [[gnu::noinline]]
+#define EKIDEN_ALWAYS_INLINE [[gnu::always_inline]]
+#define EKIDEN_COLD [[gnu::cold]] // rarely called
+#define EKIDEN_USED [[gnu::used]] // the compiler keeps the definition, although no code refers to it
+#elif defined(_MSC_VER)
+#define EKIDEN_NOINLINE [[msvc::noinline]]
+#define EKIDEN_ALWAYS_INLINE [[msvc::forceinline]]
+#define EKIDEN_COLD
+#define EKIDEN_USED
+#else
+#define EKIDEN_NOINLINE
+#define EKIDEN_ALWAYS_INLINE
+#define EKIDEN_COLD
+#define EKIDEN_USED
 #endif
 
 /// The inline namespace of all names in ekiden. Builds that must not be linked with each other use different
@@ -85,5 +108,37 @@ inline constexpr std::size_t cache_line = 64;
 /// The distance in bytes between data that different threads write. The distance is two cache lines, because
 /// x86 processors fetch lines in pairs, and several ARM64 cores have lines of 128 bytes.
 inline constexpr std::size_t isolation = 128;
+
+/// Asks the processor to load the cache line at `address`. The address need not be valid.
+EKIDEN_ALWAYS_INLINE inline void prefetch(const void* address) noexcept {
+#if defined(__GNUC__)
+    __builtin_prefetch(address);
+#else
+    (void)address;
+#endif
+}
+
+/// Loads the cache line like prefetch(). The calling thread will write to the line.
+EKIDEN_ALWAYS_INLINE inline void prefetch_to_write(const void* address) noexcept {
+#if defined(__GNUC__)
+    __builtin_prefetch(address, 1);
+#else
+    (void)address;
+#endif
+}
+
+/// Sets `sum` to a + b, and returns false. If the sum overflows, returns true. Then `sum` has no meaning. T
+/// is an integer type.
+template <class T>
+[[nodiscard]] constexpr bool add_overflows(T a, T b, T& sum) noexcept {
+#if defined(__GNUC__)
+    return __builtin_add_overflow(a, b, &sum);
+#else
+    using limits = std::numeric_limits<T>;
+    if (b > 0 ? a > limits::max() - b : a < limits::min() - b) return true;
+    sum = static_cast<T>(a + b);
+    return false;
+#endif
+}
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

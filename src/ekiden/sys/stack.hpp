@@ -21,8 +21,12 @@ struct stack_range {
 [[nodiscard]] stack_range this_thread_stack() noexcept;
 
 /// Returns an address in the stack frame of the calling function.
-[[nodiscard, gnu::always_inline]] inline std::uintptr_t stack_address() noexcept {
+[[nodiscard]] EKIDEN_ALWAYS_INLINE inline std::uintptr_t stack_address() noexcept {
+#if defined(__GNUC__)
     return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+#else
+    return reinterpret_cast<std::uintptr_t>(_AddressOfReturnAddress());
+#endif
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -15,12 +15,46 @@
 #else
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
+#if defined(_WIN32)
+/// Increments the number of references to the module that contains the library. The system does not unload a
+/// module with references. Private.
+void hold_module() noexcept;
+/// Gives back a reference of hold_module(). Private.
+void release_module() noexcept;
+/// Ends the program with a message if the calling thread holds the system's loader lock. Private.
+void refuse_loader_lock() noexcept;
+
+/// A thread of the operating system: std::thread. The constructor throws std::system_error
+/// (resource_unavailable_try_again) if the system refuses to start a thread.
+///
+/// Until the thread is joined, it holds a reference to the module that contains the library. So FreeLibrary()
+/// does not unload the code that the thread runs. A detached thread keeps its reference.
+class thread : public std::thread {
+public:
+    thread() noexcept = default;
+    template <class F>
+        requires(!std::is_same_v<std::remove_cvref_t<F>, thread>)
+    explicit thread(F&& f) : std::thread(std::forward<F>(f)) {
+        hold_module();
+    }
+
+    /// Waits for the end of the thread. The thread needs the loader lock to end. So a call that holds this
+    /// lock, as in DllMain(), ends the program with a message.
+    void join() {
+        refuse_loader_lock();
+        std::thread::join();
+        release_module();
+    }
+};
+#else
 /// A thread of the operating system: std::thread. The constructor throws std::system_error
 /// (resource_unavailable_try_again) if the system refuses to start a thread.
 using thread = std::thread;
+#endif
 
 /// Gives up the rest of this thread's time slice.
 inline void yield() noexcept { std::this_thread::yield(); }

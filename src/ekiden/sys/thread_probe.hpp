@@ -10,7 +10,7 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 /// A handle that can query one thread until that thread ends. On Linux, the probe uses the thread's CPU clock
-/// and /proc. On other systems, the results are always unknown.
+/// and /proc. On Windows, the probe sees only the sleep in waits of the library.
 class thread_probe {
 public:
     /// Creates a probe that refers to no thread.
@@ -33,6 +33,9 @@ public:
 private:
     long thread_ = 0; // the system's number of the thread
     long clock_ = 0;
+#if defined(_WIN32)
+    const void* sleep_ = nullptr; // where the thread notes that it sleeps
+#endif
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

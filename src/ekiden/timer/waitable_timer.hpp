@@ -64,7 +64,7 @@ template <class Clock>
     using rep = typename Clock::rep;
     if constexpr (std::integral<rep>) {
         rep sum{};
-        if (__builtin_add_overflow(now.time_since_epoch().count(), distance.count(), &sum))
+        if (sys::add_overflows(now.time_since_epoch().count(), distance.count(), sum))
             return distance.count() > 0 ? time_point::max() : time_point::min();
         return time_point(typename Clock::duration(sum));
     } else {

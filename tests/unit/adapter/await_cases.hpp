@@ -166,7 +166,7 @@ coroutine<int> refused(net::any_io_executor e) {
     try {
         co_await socket.async_connect(nobody, use_awaitable);
     } catch (const std::system_error& error) {
-        if (error.code() == std::errc::connection_refused || error.code().value() == ECONNREFUSED) ++seen;
+        if (error.code().value() == net::error::connection_refused) ++seen;
     }
     tcp::socket again(e);
     const auto [code] = co_await again.async_connect(nobody, use_awaitable.as_tuple);

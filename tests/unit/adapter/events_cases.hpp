@@ -30,22 +30,22 @@ using namespace std::chrono_literals;
 struct wire {
     explicit wire(const net::any_io_executor& e) : wire(e, e) {}
     wire(const net::any_io_executor& at_near, const net::any_io_executor& at_far)
-        : near(at_near), far(at_far) {
+        : near_end(at_near), far_end(at_far) {
         net::io_context io;
         tcp::acceptor acceptor(io, tcp::endpoint(net::ip::address_v4::loopback(), 0));
-        near.connect(acceptor.local_endpoint());
-        acceptor.accept(far);
+        near_end.connect(acceptor.local_endpoint());
+        acceptor.accept(far_end);
     }
 
     /// Calls `f` when the near end has a byte to read, or an error.
     void when_readable(std::function<void()> f) {
-        near.async_read_some(net::buffer(&byte, 1), [f = std::move(f)](auto, std::size_t) { f(); });
+        near_end.async_read_some(net::buffer(&byte, 1), [f = std::move(f)](auto, std::size_t) { f(); });
     }
     /// From the far end, which must not be in use; at once.
-    void send() { (void)far.send(net::buffer("x", 1)); }
+    void send() { (void)far_end.send(net::buffer("x", 1)); }
 
-    tcp::socket near;
-    tcp::socket far;
+    tcp::socket near_end;
+    tcp::socket far_end;
     char byte = ' ';
 };
 
@@ -175,7 +175,7 @@ TEST_CASE("a loop with a socket that says nothing runs no longer than asked to")
     CHECK(p.loop.run_one_until(std::chrono::system_clock::now() - 1s) == 0);
     CHECK(!p.loop.is_stopped());
     CHECK(!is_read);
-    one.near.cancel();
+    one.near_end.cancel();
     p.loop.run();
     CHECK(is_read);
 }
@@ -329,19 +329,20 @@ TEST_CASE("loops with Asio's sockets talk with each other") {
     char other_byte = ' ';
     int left = rounds;
     std::function<void()> ask = [&] {
-        net::async_write(between.near, net::buffer(&between.byte, 1), [&](auto, std::size_t) {
+        net::async_write(between.near_end, net::buffer(&between.byte, 1), [&](auto, std::size_t) {
             between.when_readable([&] {
                 if (--left != 0)
                     ask();
                 else
-                    between.near.close();
+                    between.near_end.close();
             });
         });
     };
     std::function<void()> answer = [&] {
-        between.far.async_read_some(net::buffer(&other_byte, 1), [&](auto error, std::size_t) {
+        between.far_end.async_read_some(net::buffer(&other_byte, 1), [&](auto error, std::size_t) {
             if (error) return;
-            net::async_write(between.far, net::buffer(&other_byte, 1), [&](auto, std::size_t) { answer(); });
+            net::async_write(between.far_end, net::buffer(&other_byte, 1),
+                             [&](auto, std::size_t) { answer(); });
         });
     };
     answer();

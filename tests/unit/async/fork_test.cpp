@@ -3,6 +3,7 @@
 #include "../child_process.hpp"
 #include "../effort.hpp"
 #include "run_coroutine.hpp"
+#include <tests/unit/posix.hpp>
 
 #include <ekiden/async/async_buffer.hpp>
 #include <ekiden/async/async_event.hpp>
@@ -123,6 +124,7 @@ struct waiting_coroutines {
 
 TEST_CASE(
     "rule: a fork while coroutines of a pool wait in locks and timers: the child ends, whatever it does") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     thread_pool* const pool = new thread_pool(2); // goes in the child as well
     {
         waiting_coroutines waiting;
@@ -163,6 +165,7 @@ TEST_CASE(
 }
 
 TEST_CASE("rule: a fork while coroutines of a loop wait: the child ends the loop") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     for (const int hint : {1, loop_context::many}) {
         auto loop = std::make_unique<loop_context>(hint);
         waiting_coroutines waiting;
@@ -196,6 +199,7 @@ TEST_CASE("rule: a fork while coroutines of a loop wait: the child ends the loop
 }
 
 TEST_CASE("rule: forks at any moment while threads and coroutines are inside of locks and timers") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     auto pool = std::make_unique<thread_pool>(2);
     fifo_mutex m;
     event never;

@@ -17,6 +17,7 @@
 #include <ekiden/timer/steady_timer.hpp>
 
 #include "../child_process.hpp"
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
@@ -228,6 +229,7 @@ TEST_CASE("a stop of the token races with the end of the coroutine") {
 }
 
 TEST_CASE("rule: co_spawn from a thread of no context and from a destructor of a thread_local object") {
+    EKIDEN_SKIP_WITH_GCC_ON_WINDOWS("frees thread_local objects before it destroys them");
     thread_pool pool(1);
     std::atomic<int> ran{0};
     static thread_pool* target;
@@ -258,6 +260,7 @@ TEST_CASE("rule: co_spawn from a thread of no context and from a destructor of a
 }
 
 TEST_CASE("rule: co_spawn on the pool of the parent throws in a forked child, and leaves nothing behind") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     if (!ekiden_test::can_child_start_threads()) return;
     thread_pool pool(1);
     std::atomic<int> living{0};

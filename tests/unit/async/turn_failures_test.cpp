@@ -5,6 +5,7 @@
 #include "../failing_allocations.hpp"
 #include "run_coroutine.hpp"
 #include "turn_support.hpp"
+#include <tests/unit/posix.hpp>
 
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/sync_wait.hpp>
@@ -233,6 +234,7 @@ TEST_CASE("join of a pool waits for its turns, and after a stop a turn is refuse
 // ---- fork
 
 TEST_CASE("in the child of a fork turns of the parent end, turns are refused, and the child does not hang") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     auto pool = std::make_unique<thread_pool>(2);
     auto loop = std::make_unique<loop_context>();
     auto l = std::make_unique<bank>(pool->get_executor());

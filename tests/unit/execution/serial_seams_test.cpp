@@ -3,6 +3,7 @@
 #include "../child_process.hpp"
 #include "../effort.hpp"
 #include "held_worker.hpp"
+#include <tests/unit/posix.hpp>
 
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/then.hpp>
@@ -282,6 +283,7 @@ TEST_CASE("An abandoned function whose destructor posts again ends") {
 // ---- the end of a thread, and fork
 
 TEST_CASE("What destructors of thread_local objects post to strands and lanes runs") {
+    EKIDEN_SKIP_WITH_GCC_ON_WINDOWS("frees thread_local objects before it destroys them");
     thread_pool pool(2);
     ran_and_gone all;
     const strand s(pool.get_executor());
@@ -304,6 +306,7 @@ TEST_CASE("What destructors of thread_local objects post to strands and lanes ru
 }
 
 TEST_CASE("In the child of a fork strands of a pool and lanes refuse, and their end does not wait") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     if (!ekiden_test::can_child_start_threads()) return;
     auto pool = std::make_unique<thread_pool>(1);
     auto s = std::make_unique<pool_strand>(pool->get_executor());

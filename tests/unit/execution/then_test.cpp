@@ -10,6 +10,7 @@
 
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
@@ -318,6 +319,7 @@ TEST_CASE("Results come while the context of their continuations ends") {
 }
 
 TEST_CASE("In the child of a fork, what continues a result of the parent ends with the same error as get()") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     ekiden::thread_pool pool(1);
     pool.pause();
     const auto queued = [&pool] { return pool.submit([] { return 1; }); };

@@ -209,9 +209,9 @@ TEST_CASE("an operation that waits for a task of the pool lets the scan go on") 
 
 TEST_CASE("scans of views, and of sums with a type of their own") {
     ekiden::thread_pool pool({.threads = 2});
-    std::vector<long> output(70'000);
-    parallel_inclusive_scan(pool, std::views::iota(0L, 70'000L), output.begin());
-    CHECK(output.back() == 69'999L * 70'000 / 2);
+    std::vector<std::int64_t> output(70'000);
+    parallel_inclusive_scan(pool, std::views::iota(std::int64_t{0}, std::int64_t{70'000}), output.begin());
+    CHECK(output.back() == std::int64_t{69'999} * 70'000 / 2);
     const std::vector<unsigned char> bytes(70'000, 200);
     std::vector<std::uint64_t> sums(bytes.size());
     parallel_exclusive_scan(pool, bytes, sums.begin(), std::uint64_t{0});

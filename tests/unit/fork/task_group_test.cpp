@@ -7,12 +7,12 @@
 
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <functional>
 #include <memory>

@@ -13,6 +13,7 @@
 #include <tests/unit/asleep.hpp>
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/failing_allocations.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
@@ -219,6 +220,7 @@ TEST_CASE(
 }
 
 TEST_CASE("In the child of a fork each form of a wait for a task of the parent throws") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     ekiden::thread_pool pool(1);
     pool.pause();
     auto result = pool.submit([] {});

@@ -23,6 +23,7 @@
 #include <string>
 #include <system_error>
 #include <tests/unit/child_process.hpp>
+#include <tests/unit/posix.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -235,6 +236,7 @@ TEST_CASE("If there is no memory for a lane, lane() throws, and leaves nothing b
 }
 
 TEST_CASE("In the child of a fork, a handle can be destroyed, and posts by handle throw") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     thread_pool pool(1);
     const int_lanes l(pool.get_executor());
     std::optional<handle> one = l.lane(1);

@@ -8,6 +8,7 @@
 #include "../execution/user_executor.hpp"
 #include "../failing_allocations.hpp"
 #include "tally.hpp"
+#include <tests/unit/posix.hpp>
 
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/lanes/lanes.hpp>
@@ -449,6 +450,7 @@ TEST_CASE("Lanes may end inside of a request of theirs, and what was posted stil
 }
 
 TEST_CASE("In the child of a fork, posts of requests throw, and the child ends") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     thread_pool pool(1);
     const request_lanes l(pool.get_executor());
     held_worker worker(pool);

@@ -7,6 +7,7 @@
 
 #include <tests/unit/asleep.hpp>
 #include <tests/unit/child_process.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
@@ -210,6 +211,7 @@ TEST_CASE("in a simulation wait_idle runs what the lane waits for, and ends at t
 }
 
 TEST_CASE("in the child of a fork each form of wait_idle throws") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     thread_pool pool(1);
     const lanes_of_pool l(pool.get_executor());
     const auto child = ekiden_test::run_in_child([&] {

@@ -6,12 +6,12 @@
 
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <latch>

@@ -6,12 +6,12 @@
 
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <latch>
@@ -19,7 +19,6 @@
 #include <string>
 #include <system_error>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 using ekiden::loop_context;
@@ -207,6 +206,7 @@ thread_local late_poster poster; // not in a function: there only the thread tha
 } // namespace
 
 TEST_CASE("What threads post in destructors of thread_local objects is run, once") {
+    EKIDEN_SKIP_WITH_GCC_ON_WINDOWS("frees thread_local objects before it destroys them");
     for (const int hint : few_hints) {
         loop_context loop(hint);
         late_poster::target = &loop;
@@ -256,6 +256,7 @@ TEST_CASE(
 // ---- fork
 
 TEST_CASE("In the child of a fork a context takes and runs nothing, and does not hang") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     for (const int hint : few_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
@@ -305,6 +306,7 @@ TEST_CASE("In the child of a fork a context takes and runs nothing, and does not
 }
 
 TEST_CASE("A task that forks goes on in the parent, and must not return in the child") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     for (const int hint : few_hints) {
         const auto child = ekiden_test::run_in_child([hint] {
             loop_context loop(hint);

@@ -1,23 +1,23 @@
 #include <ekiden/future/future.hpp>
 #include <ekiden/loop/loop_pool.hpp>
+#include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/topology.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 
+#include <tests/unit/affinity.hpp>
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <latch>
 #include <memory>
 #include <optional>
-#include <pthread.h>
-#include <sched.h>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -35,11 +35,8 @@ TEST_CASE(
     std::set<std::thread::id> threads;
     for (unsigned i = 0; i != 3; ++i) {
         auto seen = pool.get_executor(i).submit([] {
-            char name[16] = {};
-            ::pthread_getname_np(::pthread_self(), name, sizeof name);
-            cpu_set_t processors;
-            ::sched_getaffinity(0, sizeof processors, &processors);
-            return std::tuple(std::this_thread::get_id(), std::string(name), CPU_COUNT(&processors));
+            return std::tuple(std::this_thread::get_id(), ekiden::sys::this_thread_name(),
+                              ekiden_test::processors_of_this_thread());
         });
         const auto [id, name, processors] = seen.get();
         threads.insert(id);
@@ -312,6 +309,7 @@ TEST_CASE("join in a thread of the pool is refused, and so are too many threads"
 }
 
 TEST_CASE("In the child of a fork a pool of loops does not hang") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     if (!ekiden_test::can_child_start_threads()) return;
     loop_pool pool({.threads = 2});
     pool.get_executor(0).submit([] {}).get();

@@ -8,6 +8,7 @@
 #include <tests/unit/asleep.hpp>
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/held_thread.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
@@ -266,6 +267,7 @@ TEST_CASE("the destructor of a loop pool waits for what a join that gave up has 
 }
 
 TEST_CASE("every form of a loop pool's join is refused in its threads, and in the child of a fork") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     loop_pool pool({.threads = 1});
     const auto refusal = [&](auto call) {
         try {

@@ -3,17 +3,18 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <tests/unit/child_process.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -30,9 +31,10 @@ struct temporary_folder {
     std::string path;
 
     temporary_folder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "ekiden-flight-XXXXXX").string();
-        if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-        path = pattern;
+        const auto all = std::filesystem::temp_directory_path();
+        do {
+            path = (all / ("ekiden-flight-" + std::to_string(std::random_device()()))).string();
+        } while (!std::filesystem::create_directory(path));
     }
     ~temporary_folder() { std::filesystem::remove_all(path); }
     temporary_folder(const temporary_folder&) = delete;
@@ -99,6 +101,7 @@ TEST_CASE("A recorder without its folder saves nothing, and recovers") {
 }
 
 TEST_CASE("A signal saves a file") {
+    EKIDEN_SKIP_ON_WINDOWS("there are no signals");
     const temporary_folder folder;
     for (int round = 0; round != 2; ++round) { // the second recorder finds the handler installed
         flight_recorder recorder(
@@ -144,6 +147,7 @@ TEST_CASE("Threads that save at the same time leave whole files") {
 }
 
 TEST_CASE("In the child of a fork, a recorder saves nothing") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     const temporary_folder folder;
     flight_recorder recorder({.folder = folder.path, .pause = 0ms, .signal = SIGUSR1});
     const auto child = ekiden_test::run_in_child([&] { std::exit(recorder.save("call").empty() ? 7 : 8); });

@@ -1,6 +1,7 @@
 // A view of tasks on threads of the test. tests/unit/pool tests a view of a pool's threads.
 #include "../child_process.hpp"
 #include "shown_lines.hpp"
+#include <tests/unit/posix.hpp>
 
 #include <ekiden/observe/live_view.hpp>
 
@@ -14,8 +15,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <unistd.h>
 
 using namespace ekiden;
 using ekiden_test::shown_lines;
@@ -81,6 +80,7 @@ TEST_CASE("a view without a reader prints to standard error, its last line when 
 }
 
 TEST_CASE("in a forked child a view shows nothing, and ends") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     shown_lines shown;
     std::optional<live_view> view(std::in_place, 1, shown.options());
     shown.wait_for(" ");

@@ -1,6 +1,7 @@
 // What a pool says of itself while it hangs.
 #include "../child_process.hpp"
 #include "../failing_allocations.hpp"
+#include <tests/unit/posix.hpp>
 
 #include <ekiden/future/promise.hpp>
 #include <ekiden/pool/blocking_region.hpp>
@@ -12,13 +13,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <latch>
 #include <limits>
 #include <memory>
 #include <string>
 #include <thread>
-#include <unistd.h>
 
 using namespace std::chrono_literals;
 using namespace ekiden;
@@ -187,6 +186,7 @@ TEST_CASE("tasks that wait for each other are shown as a circle, once") {
 
 #if !defined(EKIDEN_TSAN)
 TEST_CASE("a dump allocates nothing, also in a signal handler") {
+    EKIDEN_SKIP_ON_WINDOWS("there are no signals");
     static thread_pool* dumped = nullptr;
     static int file = -1;
     thread_pool pool({.threads = 2, .name = "signalled"});

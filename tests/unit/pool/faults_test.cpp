@@ -2,6 +2,7 @@
 #include "../child_process.hpp"
 #include "../failing_allocations.hpp"
 #include "../failing_threads.hpp"
+#include <tests/unit/posix.hpp>
 
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/spin.hpp>
@@ -16,7 +17,6 @@
 #include <latch>
 #include <new>
 #include <optional>
-#include <pthread.h>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -209,6 +209,7 @@ TEST_CASE("a throwing destructor of a capture ends the program") {
 }
 
 TEST_CASE("in the child of a fork, posting is an error and the destructor does nothing") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     if (!ekiden_test::can_child_start_threads()) return;
     auto* const pool = new thread_pool({.threads = 2});
     pool->submit([] {}).get();
@@ -267,6 +268,7 @@ TEST_CASE("a static pool ends cleanly at exit, with work still queued by static 
 }
 
 TEST_CASE("signals and spurious wake-ups change nothing") {
+    EKIDEN_SKIP_ON_WINDOWS("there are no signals");
     struct sigaction action{};
     struct sigaction before{};
     action.sa_handler = [](int) {};

@@ -1,4 +1,5 @@
 // A pool that was made with the default number of threads follows the number of usable processors.
+#include "../affinity.hpp"
 #include "../child_process.hpp"
 #include "../effort.hpp"
 #include "../eventually.hpp"
@@ -7,6 +8,7 @@
 #include <ekiden/pool/detail/scheduler.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/topology.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -15,42 +17,22 @@
 #include <fstream>
 #include <latch>
 #include <optional>
-#include <sched.h>
 #include <stdexcept>
 #include <string>
-#include <sys/stat.h>
 #include <thread>
-#include <unistd.h>
 
 namespace follows {
 namespace {
 
 using namespace ekiden;
 using ekiden_test::eventually;
+using ekiden_test::one_processor;
 using namespace std::chrono_literals;
 
 /// Adapts the pool as if the process had so many processors.
 void follow(thread_pool& pool, unsigned processors) { engine_of(pool).threads().follow(processors); }
 
 thread_pool_options up_to(unsigned most) { return {.keep_alive = 0ms, .upper_threads = most}; }
-
-/// Restricts the main thread to one processor, until the end of the scope.
-class one_processor {
-public:
-    one_processor() {
-        ::sched_getaffinity(::getpid(), sizeof before_, &before_);
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(static_cast<std::size_t>(sys::usable_cpus().front()), &one);
-        ::sched_setaffinity(::getpid(), sizeof one, &one);
-    }
-    ~one_processor() { ::sched_setaffinity(::getpid(), sizeof before_, &before_); }
-    one_processor(const one_processor&) = delete;
-    one_processor& operator=(const one_processor&) = delete;
-
-private:
-    cpu_set_t before_{};
-};
 
 /// A control group of its own below the group of this process.
 class control_group {
@@ -67,7 +49,7 @@ public:
         }
     }
     ~control_group() {
-        if (!path_.empty()) ::rmdir(path_.c_str());
+        if (!path_.empty()) std::filesystem::remove(path_);
     }
     control_group(const control_group&) = delete;
     control_group& operator=(const control_group&) = delete;
@@ -82,8 +64,9 @@ public:
 private:
     void make(const std::string& parent) {
         path_ = parent + "/ekiden-test-" + std::to_string(::getpid());
-        if (::mkdir(path_.c_str(), 0700) == 0 && limit(1)) return;
-        ::rmdir(path_.c_str());
+        std::error_code refused;
+        if (std::filesystem::create_directory(path_, refused) && limit(1)) return;
+        std::filesystem::remove(path_, refused);
         path_.clear();
     }
     [[nodiscard]] bool write(const char* file, const std::string& text) const {
@@ -277,6 +260,7 @@ TEST_CASE("Tasks and the watch follow while the pool is destroyed, and no task i
 
 #if !defined(EKIDEN_TSAN) && !defined(EKIDEN_TEST_EMULATOR)
 TEST_CASE("In the child of a fork, a call changes nothing and returns at once") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     thread_pool pool(up_to(4));
     const auto child = ekiden_test::run_in_child([&] {
         if (pool.follow_processors() != pool.thread_count()) std::exit(3);
@@ -286,6 +270,7 @@ TEST_CASE("In the child of a fork, a call changes nothing and returns at once") 
 }
 
 TEST_CASE("A pool follows the quota of its control group") {
+    EKIDEN_SKIP_ON_WINDOWS("there are no control groups");
     const control_group group;
     if (!group.exists() || sys::usable_cpus().size() < 2) {
         MESSAGE("skipped: this machine does not let the test make a control group with a quota");

@@ -4,6 +4,7 @@
 #include <ekiden/future/promise.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -18,8 +19,6 @@
 #include <system_error>
 #include <thread>
 #include <vector>
-
-#include <unistd.h>
 
 namespace {
 
@@ -60,6 +59,7 @@ thread_local late_poster poster; // not in a function: there only the thread tha
 } // namespace
 
 TEST_CASE("What a retired worker's thread posts in destructors of thread_local objects is run, once") {
+    EKIDEN_SKIP_WITH_GCC_ON_WINDOWS("frees thread_local objects before it destroys them");
     const int rounds = ekiden_test::rounds(30);
     late_poster::workers = 0;
     for (int round = 0; round != rounds; ++round) {
@@ -380,6 +380,7 @@ TEST_CASE("Threads that ask for the same service at once get the same one") {
 }
 
 TEST_CASE("In the child of a fork the services of a pool are left alone") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     std::string steps;
     life = &steps;
     {

@@ -5,11 +5,11 @@
 #include <ekiden/pool/add_metrics.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <doctest/doctest.h>
 #include <latch>
 #include <memory>
@@ -17,7 +17,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace slow_tasks {
@@ -225,6 +224,7 @@ namespace {
 } // namespace
 
 TEST_CASE("With a signal, the report has the call stack of the task") {
+    EKIDEN_SKIP_ON_WINDOWS("there are no signals");
     reports told;
     std::atomic<bool> released{false};
     thread_pool pool(
@@ -242,6 +242,7 @@ TEST_CASE("With a signal, the report has the call stack of the task") {
 }
 
 TEST_CASE("A thread that blocks the signal gives no call stack, and the task is told") {
+    EKIDEN_SKIP_ON_WINDOWS("there are no signals");
     reports told;
     std::atomic<bool> released{false};
     auto options =

@@ -4,10 +4,10 @@
 #include "../eventually.hpp"
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <doctest/doctest.h>
 #include <latch>
 #include <memory>
@@ -18,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace pool_hooks {
@@ -241,6 +240,7 @@ TEST_CASE("A pool that on_thread_stop destroys stops the program, and the option
 }
 
 TEST_CASE("A child of fork() that returns from on_thread_start ends with a message") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     // The child writes to the same pipe as the process that has called fork().
     const auto child = ekiden_test::run_in_child([] {
         thread_pool pool({.threads = 1, .on_thread_start = [](unsigned) { (void)::fork(); }});

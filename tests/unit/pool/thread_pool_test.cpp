@@ -1,5 +1,8 @@
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/spin.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <tests/unit/affinity.hpp>
 
 #include <doctest/doctest.h>
 
@@ -14,11 +17,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#if defined(__linux__)
-#include <pthread.h>
-#include <sched.h>
-#endif
 
 using namespace std::chrono_literals;
 using ekiden::priority;
@@ -309,25 +307,13 @@ TEST_CASE("executors are equal when pool and priority are") {
 TEST_CASE("a pool uses the processors that the process may use, unless told otherwise") {
     thread_pool automatic;
     CHECK(automatic.thread_count() >= 1);
-#if defined(__linux__)
-    cpu_set_t before;
-    REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
-    CHECK(automatic.thread_count() <= static_cast<unsigned>(CPU_COUNT(&before)));
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    for (int cpu = 0; cpu != CPU_SETSIZE; ++cpu) {
-        if (CPU_ISSET(cpu, &before)) {
-            CPU_SET(cpu, &one);
-            break;
-        }
-    }
-    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+    CHECK(automatic.thread_count() <= static_cast<unsigned>(ekiden_test::processors_of_this_thread()));
     {
+        const ekiden_test::one_processor here;
+        REQUIRE(ekiden_test::processors_of_this_thread() == 1);
         thread_pool narrow;
         CHECK(narrow.thread_count() == 1);
     }
-    REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
-#endif
     thread_pool three({.threads = 3});
     CHECK(three.thread_count() == 3);
 }
@@ -343,18 +329,15 @@ TEST_CASE("a pool that is made by a worker bound to one processor has a thread f
     CHECK(made_inside == thread_pool().thread_count());
 }
 
-#if defined(__linux__)
 TEST_CASE("workers carry the pool's name") {
     thread_pool pool({.threads = 2, .name = "relay"});
     std::mutex mutex;
     std::set<std::string> names;
     std::latch both(2);
     pool.post_bulk(2, [&](std::size_t) {
-        char name[16] = {};
-        pthread_getname_np(pthread_self(), name, sizeof name);
         {
             std::lock_guard lock(mutex);
-            names.insert(name);
+            names.insert(ekiden::sys::this_thread_name());
         }
         both.arrive_and_wait();
     });
@@ -365,19 +348,13 @@ TEST_CASE("workers carry the pool's name") {
 TEST_CASE("compact placement keeps each worker on one processor, and numa on one node") {
     for (const auto where : {ekiden::placement::compact, ekiden::placement::numa}) {
         thread_pool pool({.threads = 2, .placement = where});
-        const int allowed = pool.submit([] {
-                                    cpu_set_t set;
-                                    sched_getaffinity(0, sizeof set, &set);
-                                    return CPU_COUNT(&set);
-                                })
-                                .get();
+        const int allowed = pool.submit(&ekiden_test::processors_of_this_thread).get();
         if (where == ekiden::placement::compact)
             CHECK(allowed == 1);
         else
             CHECK(allowed >= 1);
     }
 }
-#endif
 
 TEST_CASE("metrics count what happened") {
     thread_pool pool({.threads = 2});

@@ -7,6 +7,7 @@
 #include <tests/unit/asleep.hpp>
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/held_thread.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
@@ -349,6 +350,7 @@ TEST_CASE("the destructor waits for outstanding work that a join has given up on
 }
 
 TEST_CASE("a pool whose join gave up in the parent refuses every wait in the child of a fork") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     thread_pool pool({.threads = 1});
     held_thread held(pool);
     CHECK_FALSE(pool.join_for(0s));

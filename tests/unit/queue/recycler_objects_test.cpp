@@ -2,9 +2,7 @@
 #include <ekiden/queue/task.hpp>
 
 #include <tests/unit/failing_allocations.hpp>
-#if !defined(_WIN32)
 #include <tests/unit/fresh_process.hpp>
-#endif
 
 #include <doctest/doctest.h>
 
@@ -171,7 +169,6 @@ TEST_CASE("A static object uses tasks in its destructor" * doctest::skip()) {
     ekiden::make_task([] {})->run();
 }
 
-#if !defined(_WIN32)
 TEST_CASE("Destructors of static objects may make and run tasks") {
     const auto child =
         ekiden_test::run_test_case_in_fresh_process("A static object uses tasks in its destructor");
@@ -179,4 +176,3 @@ TEST_CASE("Destructors of static objects may make and run tasks") {
     CHECK(child.exit_code == 0);
     CHECK(child.error_output.find("ran 200\n") != std::string::npos);
 }
-#endif

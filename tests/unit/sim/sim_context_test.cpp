@@ -19,11 +19,11 @@
 #include <ekiden/timer/system_timer.hpp>
 
 #include <tests/unit/child_process.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <set>
 #include <stdexcept>

@@ -4,15 +4,13 @@
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/state_mutex.hpp>
 
+#include <tests/unit/child_process.hpp>
+
 #include <doctest/doctest.h>
 
-#include <csignal>
+#include <cstdlib>
 #include <string>
 #include <thread>
-
-#if defined(__linux__)
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 
@@ -20,24 +18,8 @@ namespace {
 /// "survived" if it does not.
 template <class Broken>
 std::string last_words(Broken broken) {
-    int ends[2];
-    REQUIRE(pipe(ends) == 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        std::signal(SIGABRT, SIG_DFL); // not the test framework's handler
-        dup2(ends[1], 2);
-        broken();
-        _exit(0);
-    }
-    close(ends[1]);
-    std::string said;
-    char buffer[256];
-    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;)
-        said.append(buffer, static_cast<std::size_t>(n));
-    close(ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "survived" : said;
+    const auto child = ekiden_test::run_in_child(broken);
+    return child.exit_code == 0 ? "survived" : child.error_output;
 }
 
 enum class phase { a, b };
@@ -75,7 +57,6 @@ TEST_CASE("an unlock that meets the other kind of hold, or none, is reported") {
     const auto says = [](const char* what, auto broken) {
         CAPTURE(what);
         CHECK(last_words([&] {
-                  alarm(60); // as long as a hang lasts
                   ekiden::rw_mutex<> m;
                   broken(m);
               }).find(what)
@@ -113,7 +94,7 @@ TEST_CASE("where lock_checks is set, a reader that would wait for itself is repo
             m.unlock_shared();
             std::this_thread::yield();
         }
-        if (!ekiden::lock_checks) _exit(0);
+        if (!ekiden::lock_checks) std::_Exit(0);
         m.lock_shared();
     });
     if (ekiden::lock_checks)
@@ -121,4 +102,3 @@ TEST_CASE("where lock_checks is set, a reader that would wait for itself is repo
     else
         CHECK(said == "survived");
 }
-#endif

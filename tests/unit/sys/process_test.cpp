@@ -4,6 +4,7 @@
 #include <ekiden/sys/random.hpp>
 
 #include <tests/unit/child_process.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <doctest/doctest.h>
 
@@ -26,8 +27,8 @@ TEST_CASE("A contract that holds costs nothing but the look") {
     CHECK(child.error_output.empty());
 }
 
-#if !defined(_WIN32)
 TEST_CASE("Calls around a fork happen before it in the parent and after it on both sides") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     static std::string steps;
     const auto child = ekiden_test::run_in_child([] {
         if (!sys::at_fork([] { steps += 'b'; }, [] { steps += 'p'; }, [] { steps += 'c'; })) std::exit(1);
@@ -39,7 +40,6 @@ TEST_CASE("Calls around a fork happen before it in the parent and after it on bo
     });
     CHECK(child.exit_code == 0);
 }
-#endif
 
 TEST_CASE("The clock in nanoseconds is the steady clock") {
     const auto before = sys::clock::now().time_since_epoch();

@@ -1,8 +1,6 @@
 #include <ekiden/sys/thread.hpp>
 
-#if !defined(_WIN32)
 #include <tests/unit/fresh_process.hpp>
-#endif
 
 #include <doctest/doctest.h>
 
@@ -133,7 +131,6 @@ TEST_CASE("A static object registers an action" * doctest::skip()) {
     (void)&last;
 }
 
-#if !defined(_WIN32)
 TEST_CASE("The destructor of a static object is told whether its action will run") {
     const auto child = ekiden_test::run_test_case_in_fresh_process("A static object registers an action");
     CAPTURE(child.error_output);
@@ -144,7 +141,6 @@ TEST_CASE("The destructor of a static object is told whether its action will run
     CHECK(registered != refused);
     CHECK(acted == registered);
 }
-#endif
 
 TEST_CASE("Each thread has an object of its own that begins as zero") {
     sys::local<counter>().value = 7;

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <ekiden/execution/bind_executor.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <tests/unit/posix.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -448,6 +449,7 @@ thread_local late_user user;
 } // namespace
 
 TEST_CASE("Destructors of thread_local objects may wait for timers, cancel them and end them") {
+    EKIDEN_SKIP_WITH_GCC_ON_WINDOWS("frees thread_local objects before it destroys them");
     late_user::ran = 0;
     thread_pool pool({.threads = 1});
     late_user::target = &pool;
@@ -465,6 +467,7 @@ TEST_CASE("Destructors of thread_local objects may wait for timers, cancel them 
 
 #if !defined(EKIDEN_TSAN)
 TEST_CASE("In the child of a fork the parent's timers do nothing, and new ones of a new pool work") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
     if (!ekiden_test::can_child_start_threads()) return;
     thread_pool pool({.threads = 1});
     auto timer = std::make_unique<pool_timer>(pool, 1h);

@@ -52,7 +52,7 @@ bool is_of_stop(const std::exception_ptr& error) noexcept {
 
 // ---- the members begin
 
-[[gnu::noinline]] void group::run(group_member::promise_type& fresh) noexcept {
+EKIDEN_NOINLINE void group::run(group_member::promise_type& fresh) noexcept {
     fresh.older_ = newest_;
     newest_ = &fresh;
     beginning*& top = sys::local<innermost>().begins;
@@ -89,7 +89,7 @@ bool group::count_end() noexcept {
     return left_.fetch_sub(1, sys::acq_rel) == 1;
 }
 
-[[gnu::noinline]] std::coroutine_handle<> group::ended(group_member::promise_type& member) noexcept {
+EKIDEN_NOINLINE std::coroutine_handle<> group::ended(group_member::promise_type& member) noexcept {
     if (beginning* const here = sys::local<innermost>().begins; here != nullptr && here->member == &member) {
         here->has_ended = true; // run() is still active on this stack, and will not count this member
         return std::noop_coroutine();

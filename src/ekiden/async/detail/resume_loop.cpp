@@ -9,6 +9,7 @@
 #include <ekiden/execution/system_executor.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/stack.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <new>
@@ -73,7 +74,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     resume_record& here = resume_record::here();
     const resume_record outer = here;
     here = {};
-    here.base = static_cast<const char*>(__builtin_frame_address(0));
+    here.base = reinterpret_cast<const char*>(sys::stack_address());
     here.left = clock_every;
     here.foreign = foreign;
     const bool ran_coroutines = std::exchange(thread_record::here().runs_coroutines, true);
@@ -86,7 +87,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
 }
 
 /// Returns whether the time slice is over. Called every clock_every awaits.
-[[gnu::noinline]] bool read_clock(resume_record& here) noexcept {
+EKIDEN_NOINLINE bool read_clock(resume_record& here) noexcept {
     here.left = clock_every;
     const std::uint64_t now = now_here_ns();
     if (here.slice_began == 0) here.slice_began = now;
@@ -96,10 +97,10 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
 }
 
 /// Returns `to` if the stack is near the resume loop. Otherwise passes `to` to the loop. This function must
-/// be inlined, so that __builtin_frame_address(0) is the frame of the function that a coroutine has called.
-[[gnu::always_inline]] inline std::coroutine_handle<> go_to(std::coroutine_handle<> to,
-                                                            resume_record& here) noexcept {
-    const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
+/// be inlined, so that sys::stack_address() is in the frame of the function that a coroutine has called.
+EKIDEN_ALWAYS_INLINE inline std::coroutine_handle<> go_to(std::coroutine_handle<> to,
+                                                          resume_record& here) noexcept {
+    const auto* const top = reinterpret_cast<const char*>(sys::stack_address());
     if (static_cast<std::size_t>(here.base - top) < direct_range) [[likely]]
         return to;
     here.next = to;
@@ -107,7 +108,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
 }
 
 /// Continues with `to`, or posts `to` if the time slice is over. Called every clock_every awaits.
-[[gnu::noinline]] std::coroutine_handle<> read_clock_and_go_to(coroutine_promise& to) noexcept {
+EKIDEN_NOINLINE std::coroutine_handle<> read_clock_and_go_to(coroutine_promise& to) noexcept {
     resume_record& here = sys::local<resume_record>();
     if (read_clock(here) && &to.env() != &default_environment()) {
         to.post(task_order::deferred);
@@ -118,7 +119,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
 
 /// Called at the end of a coroutine if the awaiting coroutine has another environment, or belongs to another
 /// library.
-[[gnu::noinline]] std::coroutine_handle<> end_elsewhere(coroutine_promise& ended) noexcept {
+EKIDEN_NOINLINE std::coroutine_handle<> end_elsewhere(coroutine_promise& ended) noexcept {
     const await_link& link = *ended.link;
     resume_record& here = sys::local<resume_record>();
     if (coroutine_promise* const parent = link.parent) {
@@ -135,36 +136,34 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
 
 } // namespace
 
-[[gnu::noinline]] resume_record& resume_record::here() noexcept { return sys::local<resume_record>(); }
+EKIDEN_NOINLINE resume_record& resume_record::here() noexcept { return sys::local<resume_record>(); }
 
-[[gnu::noinline]] void run_coroutines(std::coroutine_handle<> first) noexcept {
+EKIDEN_NOINLINE void run_coroutines(std::coroutine_handle<> first) noexcept {
     (void)run_loop(first, nullptr);
 }
 
-[[gnu::noinline]] bool run_for_foreign(const await_link& link) noexcept {
-    return run_loop(link.child, &link);
-}
+EKIDEN_NOINLINE bool run_for_foreign(const await_link& link) noexcept { return run_loop(link.child, &link); }
 
 // The next three functions are called for each await. Their rare paths are separate functions, so that the
 // common path saves no registers.
 
-[[gnu::noinline]] std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
+EKIDEN_NOINLINE std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
     return go_to(to, sys::local<resume_record>());
 }
 
-[[gnu::noinline]] std::coroutine_handle<> transfer_counted(coroutine_promise& to) noexcept {
+EKIDEN_NOINLINE std::coroutine_handle<> transfer_counted(coroutine_promise& to) noexcept {
     resume_record& here = sys::local<resume_record>();
     if (--here.left == 0) [[unlikely]]
         return read_clock_and_go_to(to);
     return go_to(to.handle(), here);
 }
 
-[[gnu::noinline]] bool is_slice_over() noexcept {
+EKIDEN_NOINLINE bool is_slice_over() noexcept {
     resume_record& here = sys::local<resume_record>();
     return --here.left == 0 && read_clock(here);
 }
 
-[[gnu::noinline]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept {
+EKIDEN_NOINLINE std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept {
     const await_link& link = *ended.link;
     coroutine_promise* const parent = link.parent;
     if (parent == nullptr) [[unlikely]]

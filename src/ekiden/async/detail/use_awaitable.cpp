@@ -15,7 +15,7 @@ struct starting {
     bool is_dropped = false;
 };
 
-[[gnu::noinline]] starting& started_here() noexcept { return sys::local<starting>(); }
+EKIDEN_NOINLINE starting& started_here() noexcept { return sys::local<starting>(); }
 
 } // namespace
 

@@ -81,7 +81,7 @@ public:
     /// Makes the calls for all numbers of [first, last). The calls are in order if no other thread takes
     /// part. This function must not be inlined. If this function were inlined, each call of a recursion would
     /// set up the stack frame of the loop, even a call that runs no loop.
-    [[gnu::noinline]] void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
+    EKIDEN_NOINLINE void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
         while (first != last && !run_.is_over()) {
             if (run_.is_limited() && !run_.take_place()) {
                 alone(scope, first++);
@@ -152,7 +152,7 @@ private:
         /// Waits for the stolen iterations after a call of this loop has thrown. Call this in the handler of
         /// the exception. join_and_keep() stores the exception. Afterwards, finish() throws all stored
         /// exceptions.
-        [[gnu::cold, gnu::noinline]] void join_and_keep() noexcept {
+        EKIDEN_COLD EKIDEN_NOINLINE void join_and_keep() noexcept {
             fork_errors own = caught_fork_errors();
             loop_.run_.end();
             keep(joined(std::move(own), is_published() && !join() ? kept() : fork_errors()));
@@ -162,7 +162,7 @@ private:
         /// returns false, this thread must continue the loop. Returns true if all iterations have ended or
         /// are left out. Throws the exceptions of the stolen iterations, and the exceptions that
         /// join_and_keep() has stored.
-        [[gnu::cold, gnu::noinline]] bool finish(bool is_whole) {
+        EKIDEN_COLD EKIDEN_NOINLINE bool finish(bool is_whole) {
             if (is_whole && !is_published()) return true;
             if (is_whole && join()) return false;
             fork_errors errors = kept();

@@ -253,7 +253,7 @@ struct splitting_loop {
 
     /// Returns `step(value, from, to)`. If this function were inlined, g++ would keep the value in memory
     /// instead of a register.
-    [[gnu::noinline]] T after_step(T value, std::size_t from, std::size_t to) const {
+    EKIDEN_NOINLINE T after_step(T value, std::size_t from, std::size_t to) const {
         return step(std::move(value), from, to);
     }
 
@@ -301,7 +301,7 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step s
 }
 
 /// Throws std::system_error(operation_canceled). The message names the algorithm.
-[[noreturn, gnu::cold]] void throw_stopped(const char* algorithm);
+[[noreturn]] EKIDEN_COLD void throw_stopped(const char* algorithm);
 
 /// True if a loop can run over numbers of this type. The type must not be bool, and must have at most 64
 /// bits.
@@ -337,8 +337,8 @@ struct number_range {
 };
 
 /// Throws std::invalid_argument.
-[[noreturn, gnu::cold]] void throw_negative_bound(const char* algorithm, const char* bound,
-                                                  std::intmax_t value);
+[[noreturn]] EKIDEN_COLD void throw_negative_bound(const char* algorithm, const char* bound,
+                                                   std::intmax_t value);
 
 /// Returns the numbers of [first, last). Throws std::invalid_argument if one bound is unsigned and the other
 /// bound is negative.

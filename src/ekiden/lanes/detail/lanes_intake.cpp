@@ -198,7 +198,7 @@ bool lanes_state::sort(lane_shard& s) noexcept {
     keyed_task* last = nullptr; // given to its lane one step later, when the lane is in the cache
     for (std::uint32_t n = 0;; ++n) {
         auto* const found = n != most_sorted ? static_cast<keyed_task*>(s.inbox.take()) : nullptr;
-        if (found != nullptr && found->has_lane != 0) __builtin_prefetch(known_lane_of(*found), 1);
+        if (found != nullptr && found->has_lane != 0) sys::prefetch_to_write(known_lane_of(*found));
         if (last != nullptr) give_to_lane(s, *last);
         if (found == nullptr) {
             if (n == most_sorted) return false;

@@ -293,7 +293,7 @@ void lanes_state::settle(lane_shard& s, lane& here, ready_list& requests) noexce
             s.left.tasks.push(next);
             continue;
         }
-        if (!here.tasks.is_empty()) __builtin_prefetch(here.tasks.oldest()); // needed when the request ends
+        if (!here.tasks.is_empty()) sys::prefetch(here.tasks.oldest()); // needed when the request ends
         grant(here, *next, requests);
     }
     if (here.is_taken()) return;

@@ -194,7 +194,7 @@ namespace {
 
 /// Prepares the calling thread's trace for its first record of this recording. Returns null if the thread has
 /// no trace.
-[[gnu::noinline]] thread_trace* first_of(std::uint32_t now_on) noexcept {
+EKIDEN_NOINLINE thread_trace* first_of(std::uint32_t now_on) noexcept {
     thread_trace* const mine = recorder::instance().of_this_thread(now_on);
     if (mine == nullptr) {
         recorder::instance().lose();

@@ -129,7 +129,7 @@ private:
     static constexpr std::uint32_t searching = 1;
     static constexpr std::uint32_t one_waiting = 2;
 
-    [[gnu::noinline]] bool notify_sleepers() noexcept;
+    EKIDEN_NOINLINE bool notify_sleepers() noexcept;
     [[nodiscard]] bool wake_one(std::uint32_t how) noexcept;
     [[nodiscard]] bool rouse(sleeper& p, std::uint32_t how) noexcept;
     [[nodiscard]] bool begin_watch() noexcept;

@@ -437,7 +437,7 @@ private:
     static void step_aside() noexcept;
 
     template <class Change>
-    [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
+    EKIDEN_NOINLINE void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
         // The result can be `busy` only while another thread is inside the state_lock, which that thread
         // leaves after a few steps. A thread that holds, for example, an rw_mutex is not inside the
         // state_lock of the rw_mutex.

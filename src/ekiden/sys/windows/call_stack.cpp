@@ -36,8 +36,9 @@ std::string call_stack(const char* indent) {
     return text;
 }
 
-// Windows sends no signals to threads, so there are no call stacks of other threads.
-bool accept_stack_signal(int) noexcept { return true; }
+// Windows sends no signals to threads. So there are no call stacks of other threads, and the signal is
+// refused.
+bool accept_stack_signal(int) noexcept { return false; }
 std::string call_stack_of(const thread_probe&, int, const char*) { return {}; }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

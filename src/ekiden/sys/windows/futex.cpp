@@ -2,6 +2,7 @@
 
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/windows/ending.hpp>
 
 #include <algorithm>
 #include <array>
@@ -148,8 +149,28 @@ bool withdraw(bucket& here, sleeper& self) noexcept {
     return was_listed;
 }
 
+/// While this object exists, the thread's probe sees that the thread sleeps.
+class asleep_here {
+public:
+    asleep_here() noexcept : note_(local<sleep_note>()) { note_.is_asleep.store(true, relaxed); }
+    ~asleep_here() { note_.is_asleep.store(false, relaxed); }
+    asleep_here(const asleep_here&) = delete;
+    asleep_here& operator=(const asleep_here&) = delete;
+
+private:
+    sleep_note& note_;
+};
+
+/// A wait without a limit would never end.
+void refuse_wait_without_threads() noexcept {
+    expects(
+        !has_lost_other_threads(),
+        "a wait while the process exits: the system has already ended the threads that could end the wait");
+}
+
 /// Sleeps until the event is set or the deadline has passed.
 void sleep(const wait_handles& handles, clock::time_point deadline) noexcept {
+    const asleep_here asleep;
     for (;;) {
         const auto left = std::min<clock::duration>(deadline - clock::now(), std::chrono::hours(1));
         if (left <= clock::duration::zero()) return;
@@ -169,6 +190,8 @@ void sleep(const wait_handles& handles, clock::time_point deadline) noexcept {
 } // namespace
 
 void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+    refuse_wait_without_threads();
+    const asleep_here asleep;
     // WaitOnAddress() takes a pointer to memory that may change, but does not change the memory.
     auto* const address = const_cast<atomic<std::uint32_t>*>(&word);
     (void)::WaitOnAddress(address, &expected, sizeof expected, INFINITE);

@@ -1,6 +1,7 @@
 #include <ekiden/sys/raw_output.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <io.h>
 #include <windows.h>
@@ -8,6 +9,7 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 void raw_output::flush() noexcept {
+    const int before = errno; // _get_osfhandle() changes it if there is no such file
     const auto to = reinterpret_cast<HANDLE>(::_get_osfhandle(file_));
     const char* next = buffer_.data();
     while (used_ != 0) {
@@ -16,6 +18,7 @@ void raw_output::flush() noexcept {
         next += written;
         used_ -= written;
     }
+    errno = before;
     used_ = 0;
 }
 

@@ -68,12 +68,16 @@ void EKIDEN_EXIT_CALL run(void* argument) {
     delete all;
 }
 
+void run_in_main_thread();
+
+// The hook calls run() at the end of each thread. The object is destroyed after the other static objects of
+// the module. Then it runs what their destructors have registered.
 #if defined(EKIDEN_HAS_EMULATED_TLS)
-/// The hook that calls run() at the end of each thread.
 class hook {
 public:
     hook() noexcept : is_set_(::pthread_key_create(&key_, &run) == 0) {}
     ~hook() {
+        run_in_main_thread();
         if (is_set_) ::pthread_key_delete(key_);
     }
     hook(const hook&) = delete;
@@ -90,6 +94,7 @@ class hook {
 public:
     hook() noexcept : slot_(::FlsAlloc(&run)) {}
     ~hook() {
+        run_in_main_thread();
         if (slot_ != FLS_OUT_OF_INDEXES) ::FlsFree(slot_);
     }
     hook(const hook&) = delete;

@@ -1,5 +1,8 @@
 #include <ekiden/sys/thread_probe.hpp>
 
+#include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/windows/ending.hpp>
+
 #include <windows.h>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
@@ -7,6 +10,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 thread_probe thread_probe::of_this_thread() noexcept {
     thread_probe made;
     made.thread_ = static_cast<long>(::GetCurrentThreadId());
+    made.sleep_ = &local<sleep_note>();
     return made;
 }
 
@@ -27,7 +31,9 @@ std::uint64_t thread_probe::cpu_ns() const noexcept {
     return ns(in_kernel) + ns(in_program);
 }
 
-// Windows has no documented function that tells whether a thread sleeps.
-bool thread_probe::is_asleep() const noexcept { return false; }
+// Windows has no documented function that tells whether a thread sleeps. So the library's own waits note it.
+bool thread_probe::is_asleep() const noexcept {
+    return sleep_ != nullptr && static_cast<const sleep_note*>(sleep_)->is_asleep.load(relaxed);
+}
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -225,8 +225,8 @@ std::size_t timer_state::cancel_all() noexcept {
     if (canceled == 0) return 0;
     timer_wait* one = waiting_.first;
     if (one != nullptr) { // so that the processor loads the wait and the wheel at the same time
-        __builtin_prefetch(one, 1);
-        __builtin_prefetch(reinterpret_cast<std::byte*>(one) + sys::cache_line);
+        sys::prefetch_to_write(one);
+        sys::prefetch(reinterpret_cast<std::byte*>(one) + sys::cache_line);
     }
     disarm();
     for (bool more = one != nullptr; more; more = (one = one->next_) != waiting_.first)
