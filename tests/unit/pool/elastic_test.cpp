@@ -25,6 +25,24 @@ thread_pool_options elastic(unsigned threads, unsigned most) {
     return {.threads = threads, .max_threads = most, .keep_alive = 50ms, .watch_interval = 0ms};
 }
 
+std::atomic<int> threads_alive{0};
+std::atomic<int> most_alive{0};
+
+/// Counts the threads that have run a task and have not ended. Such a thread takes long to end.
+struct slow_end {
+    slow_end() {
+        const int now = ++threads_alive;
+        for (int most = most_alive; most < now && !most_alive.compare_exchange_weak(most, now);) {
+        }
+    }
+    slow_end(const slow_end&) = delete;
+    slow_end& operator=(const slow_end&) = delete;
+    ~slow_end() {
+        std::this_thread::sleep_for(10ms);
+        --threads_alive;
+    }
+};
+
 } // namespace
 
 TEST_CASE("A task that waits in a blocking region for the ones behind it gets the threads they need") {
@@ -316,4 +334,24 @@ TEST_CASE("The longest keep_alive and watch_interval that there are overflow now
     pool.post([&] { ran = true; });
     pool.wait_idle();
     std::this_thread::sleep_for(10ms); // the watch looks for the first time
+}
+
+TEST_CASE("Threads that retire faster than they end do not pile up") {
+    constexpr int most = 4;
+    {
+        auto options = elastic(2, most);
+        options.keep_alive = 0ms;
+        thread_pool pool(options);
+        for (int round = 0; round != 100; ++round) {
+            for (int i = 0; i != 8; ++i) {
+                pool.post([] {
+                    thread_local const slow_end counted;
+                    const blocking_region region;
+                });
+            }
+            pool.wait_idle();
+        }
+    }
+    CHECK(most_alive.load() <= 2 * most + 1); // each thread that has a place may wait for one that ends
+    CHECK(threads_alive.load() == 0);
 }

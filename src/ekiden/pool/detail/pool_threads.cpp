@@ -266,20 +266,27 @@ void pool_threads::begin_to_leave(worker& who) noexcept {
     of(who).is = member::duty::leaving;
 }
 
-/// Called by each thread as its last step. If the thread retires, gives its place back, and joins the thread
-/// that retired before this thread. Otherwise the pool has stopped, and join() joins this thread.
+/// Called by each thread as its last step. If the thread retires, joins the thread that retired before this
+/// thread, and then gives its place back. So at most as many threads end at the same time as the pool has
+/// places, and one more, even if threads retire faster than the system ends them. If the pool has stopped,
+/// join() joins this thread.
 void pool_threads::leave(unsigned index) noexcept {
     std::unique_lock guard(lock_);
     member& own = members_[index];
-    if (own.is != member::duty::leaving || has_stopped_) return;
+    if (own.is != member::duty::leaving) return;
+    while (!has_stopped_ && last_retired_.joinable()) {
+        sys::thread before = std::exchange(last_retired_, {});
+        guard.unlock();
+        before.join();
+        guard.lock();
+    }
+    if (has_stopped_) return;
     own.is = member::duty::none;
     own.probe = {};
     --threads_;
-    sys::thread before = std::exchange(last_retired_, std::move(own.thread));
+    last_retired_ = std::move(own.thread);
     // While this thread kept its place, another thread may have blocked, and no place may have been free.
     if (active_.load(sys::relaxed) < base() && !EKIDEN_MUTANT(threads_leaves_without_a_replacement)) hire();
-    guard.unlock();
-    if (before.joinable()) before.join();
 }
 
 // ---- for the watch
