@@ -136,8 +136,8 @@ struct step_aim {
 };
 
 /// The size of a step, which is the number of iterations that a loop runs between two checks for requests. By
-/// default, a step takes about 2 us and has at most 2048 iterations. If the loop has a grain, the size of each
-/// step is the grain.
+/// default, a step takes about 2 us and has at most 2048 iterations. If the loop has a grain, the size of
+/// each step is the grain.
 class loop_step {
 public:
     explicit loop_step(const loop_run& run, step_aim aim = {}) noexcept
