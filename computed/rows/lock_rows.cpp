@@ -15,7 +15,8 @@
 namespace ekiden::rows {
 namespace {
 
-/// The time between two sections of a mutex that as many threads as cores lock, or Threads.
+/// Some threads lock one mutex. The figure is the time of one section. If `Threads` is 0, there are as many
+/// threads as cores.
 template <class Mutex, unsigned Threads>
 double sections(const setting& s) {
     const unsigned threads = Threads != 0 ? Threads : s.cores;

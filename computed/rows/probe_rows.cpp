@@ -62,7 +62,7 @@ double allocate(const setting&) {
         ::operator delete(at);
     });
 }
-/// A thread calls new, and another thread calls delete for the same blocks. The time of one delete.
+/// One thread allocates blocks, and another thread frees them. The figure is the time to free one block.
 double delete_of_another(const setting&) {
     constexpr unsigned count = 20'000, rounds = 10;
     std::vector<void*> blocks(count);

@@ -8,15 +8,8 @@ if ! gdb -nx -batch -ex run "$(command -v true)" 2>&1 | grep -q 'exited normally
     echo "skipped: there is no gdb, or it may not run programs here"
     exit 77
 fi
-rm -rf "$scratch"
-mkdir -p "$scratch"
-pc=$(find "$prefix" -name ekiden.pc)
-PKG_CONFIG_PATH=$(dirname "$pc")
-export PKG_CONFIG_PATH
-# shellcheck disable=SC2046  # pkg-config's answer is a list of words
-"$CXX" -std=c++20 -g -O0 $(pkg-config --cflags ekiden) debugger/stopped.cpp -o "$scratch/stopped" $(pkg-config --libs ekiden)
-LD_LIBRARY_PATH=$(pkg-config --variable=libdir ekiden)
-export LD_LIBRARY_PATH DEBUGINFOD_URLS=
+# shellcheck source=tests/install/debugger/compile.sh
+. ./debugger/compile.sh
 
 # Like for a library below /usr, except for the folder.
 show() {

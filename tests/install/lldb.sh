@@ -13,15 +13,8 @@ if ! "$lldb" -x -b -o 'script print(hasattr(lldb.SBType, "GetStaticFieldWithName
     echo "skipped: this lldb is older than version 18, or has no Python"
     exit 77
 fi
-rm -rf "$scratch"
-mkdir -p "$scratch"
-pc=$(find "$prefix" -name ekiden.pc)
-PKG_CONFIG_PATH=$(dirname "$pc")
-export PKG_CONFIG_PATH
-# shellcheck disable=SC2046  # pkg-config's answer is a list of words
-"$CXX" -std=c++20 -g -O0 $(pkg-config --cflags ekiden) debugger/stopped.cpp -o "$scratch/stopped" $(pkg-config --libs ekiden)
-LD_LIBRARY_PATH=$(pkg-config --variable=libdir ekiden)
-export LD_LIBRARY_PATH DEBUGINFOD_URLS=
+# shellcheck source=tests/install/debugger/compile.sh
+. ./debugger/compile.sh
 
 show() {
     "$lldb" -x -b -o "command script import $prefix/share/ekiden/ekiden_lldb.py" "$@" 2>&1

@@ -154,7 +154,8 @@ public:
     /// relaxed.
     [[nodiscard]] bool holds_tasks() const noexcept { return is_shut(gate_holds_); }
 
-    /// For the library's own use, by dumps. Lets each service write the objects that wait.
+    /// For the library's own use. A dump calls this function, and each service then writes its waiting
+    /// objects. See service::dump().
     void dump_services(detail::dump_samples& to) const noexcept {
         for (const service* s = newest_.load(sys::acquire); s != nullptr; s = s->older_) // [XC1]
             s->dump(to);

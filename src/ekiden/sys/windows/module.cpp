@@ -1,6 +1,7 @@
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/windows/ending.hpp>
+#include <ekiden/sys/windows/system_function.hpp>
 
 #include <cstddef>
 #include <cstring>
@@ -9,18 +10,10 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
 
-/// Returns a function of ntdll, or null if this version of the system lacks the function.
-template <class Function>
-Function* system_function(const char* name) noexcept {
-    const HMODULE system = ::GetModuleHandleW(L"ntdll.dll");
-    return system == nullptr
-               ? nullptr
-               : reinterpret_cast<Function*>(reinterpret_cast<void*>(::GetProcAddress(system, name)));
-}
-
 // Found when the module is loaded, because a thread at the end of the process must not wait for a lock.
-BOOLEAN(NTAPI* const is_shutting_down)() = system_function<BOOLEAN NTAPI()>("RtlDllShutdownInProgress");
-void*(NTAPI* const process_block)() = system_function<void * NTAPI()>("RtlGetCurrentPeb");
+BOOLEAN(NTAPI* const is_shutting_down)() = system_function<BOOLEAN NTAPI()>(L"ntdll.dll",
+                                                                            "RtlDllShutdownInProgress");
+void*(NTAPI* const process_block)() = system_function<void * NTAPI()>(L"ntdll.dll", "RtlGetCurrentPeb");
 
 constinit const char in_this_module = 0;
 

@@ -1,4 +1,5 @@
 #include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/windows/system_function.hpp>
 
 #include <algorithm>
 #include <array>
@@ -8,22 +9,14 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
 
-/// Returns a function of kernel32, or null if this version of the system lacks the function.
-template <class Function>
-Function* kernel_function(const char* name) noexcept {
-    const HMODULE kernel = ::GetModuleHandleW(L"kernel32.dll");
-    return kernel == nullptr
-               ? nullptr
-               : reinterpret_cast<Function*>(reinterpret_cast<void*>(::GetProcAddress(kernel, name)));
-}
-
 constexpr int group_size = 64; // a processor's number is that of its group times 64, plus its place there
 
 } // namespace
 
 void set_thread_name(std::string_view name) noexcept {
     using function = HRESULT WINAPI(HANDLE, const wchar_t*);
-    static function* const set = kernel_function<function>("SetThreadDescription"); // Windows 10, 1607
+    static function* const set =
+        system_function<function>(L"kernel32.dll", "SetThreadDescription"); // Windows 10, 1607
     if (set == nullptr) return;
     std::array<wchar_t, 128> wide{};
     const int size = static_cast<int>(std::min(name.size(), wide.size() - 1));
@@ -34,7 +27,7 @@ void set_thread_name(std::string_view name) noexcept {
 
 std::string this_thread_name() {
     using function = HRESULT WINAPI(HANDLE, wchar_t**);
-    static function* const get = kernel_function<function>("GetThreadDescription");
+    static function* const get = system_function<function>(L"kernel32.dll", "GetThreadDescription");
     wchar_t* wide = nullptr;
     if (get == nullptr || FAILED(get(::GetCurrentThread(), &wide))) return {};
     std::array<char, 512> name{};
