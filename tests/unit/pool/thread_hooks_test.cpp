@@ -131,7 +131,8 @@ TEST_CASE("The threads that an elastic pool starts and ends call both functions,
             pool.wait_idle();
         }
         CHECK(eventually([&] { return record.starts() - record.stops() == 1; }));
-        CHECK(pool.metrics().threads == 1);
+        // A thread that has called on_thread_stop counts until its last step.
+        CHECK(eventually([&] { return pool.metrics().threads == 1; }));
     }
     CHECK(ran == 4 * rounds);
     CHECK(record.starts() > 4); // threads have ended, and others have got their indexes
