@@ -1,5 +1,5 @@
 # The commands of ./dev that build for another system and run the programs in an emulator. ./dev sources this file.
-# shellcheck shell=sh disable=SC2154  # ./dev sets the variables
+# shellcheck shell=sh disable=SC2034,SC2154  # ./dev sets some variables and uses others
 
 # The emulator executes ARM64 instructions on this machine's memory. It cannot show errors that the memory order of x86
 # hides.
@@ -9,21 +9,40 @@ arm64() {
     lock_tree
     stage 'build for ARM64 with g++' stage_build arm64
     [ "$failed" -gt 0 ] || stage 'unit tests, emulated ARM64' stage_ctest arm64 unit
-    echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-    [ "$total_failed" = 0 ]
+    totals
 }
 
 # Wine executes the instructions natively. So it says something about the order of memory accesses, but nothing about
-# the speed of Windows.
+# the speed of Windows. With the argument "lab", runs the tour of the lab instead of the tests.
 windows() {
-    [ $# = 0 ] || wrong "'windows' takes no argument, but was given '$1'"
+    case $#,${1:-} in
+    0, | 1,lab) ;;
+    *) wrong "windows: the only argument is lab, but was given '$*'" ;;
+    esac
     need_packages windows
     lock_tree
-    stage 'build for Windows with g++' stage_build windows
-    if [ "$failed" = 0 ]; then
-        stage 'unit tests, Wine' stage_ctest windows unit
-        stage 'examples, Wine' stage_ctest windows examples
+    rm -f build/*/junit-*.xml
+    if [ "${1:-}" = lab ]; then
+        stage 'build of the lab for Windows' stage_build windows-lab ekiden-lab
+        [ "$failed" -gt 0 ] || stage 'tour of the lab, Wine' stage_tour
+    else
+        stage 'build for Windows with g++' stage_build windows
+        if [ "$failed" = 0 ]; then
+            stage 'unit tests, Wine' stage_ctest windows unit
+            stage 'examples, Wine' stage_ctest windows examples
+        fi
     fi
-    echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-    [ "$total_failed" = 0 ]
+    totals
+}
+
+# Each cell of the tour is one test. Cells that this system cannot have, or that were not built, are skipped.
+stage_tour() {
+    results=build/windows-lab/tour.json
+    rm -f "$results"
+    tools/wine.sh build/windows-lab/lab/ekiden-lab.exe --tour --out "$results" 9>&- || failed=1
+    [ -f "$results" ] || return 0
+    failed=$(grep -c '"status": "FAILED"' "$results") || true
+    passed=$(grep -c '"status": "ok"' "$results") || true
+    skipped=$(grep -c '"status": "not ' "$results") || true
+    [ "$passed" -gt 0 ] || failed=1
 }

@@ -8,6 +8,8 @@
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/event.hpp>
 
+#include <tests/unit/posix.hpp>
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -16,7 +18,6 @@
 #include <future>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 using namespace ekiden;

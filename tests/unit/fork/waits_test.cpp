@@ -155,7 +155,9 @@ TEST_CASE("a stop request during a task_group::wait ends the wait, and not the t
         std::stop_source source;
         busy_group busy;
         std::thread stopper([&source, round] {
-            for (int i = 0; i != round * 50; ++i) std::this_thread::yield(); // also while the wait sleeps
+            const auto end = std::chrono::steady_clock::now() + round * 50us;
+            while (std::chrono::steady_clock::now() < end)
+                std::this_thread::yield(); // also while the wait sleeps
             source.request_stop();
         });
         CHECK_FALSE(busy.group.wait(source.get_token()));

@@ -157,11 +157,20 @@ private:
     }
     void shutdown() override {
         if (generation_ != sys::fork_generation()) return;
+        if constexpr (Asio::shutdown_waits_for_work) forget_work();
         shut_down_services();
         try {
             (void)Asio::template use_service<clears_ekiden_side<Asio>>(asio_service::context());
         } catch (...) { // If there is no memory for this service, the destructor clears the context.
         }
+    }
+
+    /// The coroutines that count as work are destroyed after the shutdown of Asio's services, which would
+    /// wait for their work.
+    void forget_work() noexcept {
+        std::shared_ptr<void> dropped; // is declared first, so that it is destroyed after the unlock
+        const std::lock_guard guard(counting_);
+        dropped = std::move(kept_);
     }
 
     const std::uint16_t generation_; // the number of fork() calls before this object was made

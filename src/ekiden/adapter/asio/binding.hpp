@@ -74,6 +74,13 @@ struct EKIDEN_ASIO_NAMES {
     }
 #endif
 
+    /// Whether the shutdown of a context waits until its outstanding work has ended.
+#if defined(EKIDEN_ASIO_HAS_COMPLETION_PORT)
+    static constexpr bool shutdown_waits_for_work = true;
+#else
+    static constexpr bool shutdown_waits_for_work = false;
+#endif
+
     template <class Service>
     static Service& use_service(execution_context& context) {
         return EKIDEN_ASIO::use_service<Service>(context);

@@ -30,6 +30,9 @@
 #include <boost/asio/detail/reactor.hpp>
 #include <boost/asio/detail/scheduler.hpp>
 #endif
+#if defined(BOOST_ASIO_HAS_IOCP)
+#define EKIDEN_ASIO_HAS_COMPLETION_PORT
+#endif
 #if defined(BOOST_ASIO_HAS_IO_URING_AS_DEFAULT)
 #define EKIDEN_ASIO_HAS_IO_URING
 #endif

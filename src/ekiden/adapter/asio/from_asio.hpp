@@ -104,7 +104,7 @@ private:
     void count_work(const E& e, bool has_started) const noexcept {
         if constexpr (requires { e.get_inner_executor(); }) { // a strand
             count_work(e.get_inner_executor(), has_started);
-        } else if constexpr (requires { e.on_work_started(); }) {
+        } else if constexpr (!Asio::shutdown_waits_for_work && requires { e.on_work_started(); }) {
             if (has_started)
                 e.on_work_started();
             else

@@ -1,4 +1,5 @@
 #include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/windows/processor_groups.hpp>
 #include <ekiden/sys/windows/system_function.hpp>
 
 #include <algorithm>
@@ -7,11 +8,6 @@
 #include <windows.h>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
-namespace {
-
-constexpr int group_size = 64; // a processor's number is that of its group times 64, plus its place there
-
-} // namespace
 
 void set_thread_name(std::string_view name) noexcept {
     using function = HRESULT WINAPI(HANDLE, const wchar_t*);

@@ -1,13 +1,13 @@
 #include <ekiden/sys/topology.hpp>
 
+#include <ekiden/sys/windows/processor_groups.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <windows.h>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
-
-constexpr int group_size = 64; // a processor's number is that of its group times 64, plus its place there
 
 void add(std::vector<int>& cpus, int group, KAFFINITY mask) {
     for (int place = 0; place != group_size; ++place) {
