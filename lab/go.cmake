@@ -3,7 +3,7 @@
 # build continues.
 set(go_found FALSE)
 find_program(lab_go go)
-if(lab_go)
+if(lab_go AND NOT CMAKE_CROSSCOMPILING)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env GOTOOLCHAIN=local GOPROXY=off GOFLAGS=
                           ${lab_go} build -buildvcs=false -o ${CMAKE_CURRENT_BINARY_DIR}/ekiden-lab-go .
                   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/peers/go TIMEOUT 180 RESULT_VARIABLE failed OUTPUT_QUIET

@@ -33,7 +33,16 @@ endfunction()
 macro(lab_report_missing experiment peer)
   string(REPLACE "_" "-" lab_row ${peer})
   string(APPEND lab_missing "        {\"${experiment}\", \"${lab_peer_${peer}_title}\", "
-                            "\"${lab_peer_${peer}_package}\", \"${lab_row}\"},\n")
+                            "\"${lab_peer_${peer}_package}\", \"${lab_row}\", \"\"},\n")
+endmacro()
+
+macro(lab_report_reason experiment stem reason)
+  set(lab_title ${stem})
+  if(DEFINED lab_peer_${stem}_title)
+    set(lab_title "${lab_peer_${stem}_title}")
+  endif()
+  string(REPLACE "_" "-" lab_row ${stem})
+  string(APPEND lab_missing "        {\"${experiment}\", \"${lab_title}\", \"\", \"${lab_row}\", \"${reason}\"},\n")
 endmacro()
 
 # Generates the two functions of harness/registry.hpp that depend on the build.
@@ -158,7 +167,7 @@ lab_peer(openmp "OpenMP (libgomp)" libgomp1 ${OpenMP_CXX_FOUND})
 # libomp needs a clang++ that finds omp.h.
 find_program(lab_clang NAMES clang++-19 clang++)
 set(lab_libomp_compiler)
-if(lab_clang)
+if(lab_clang AND NOT CMAKE_CROSSCOMPILING)
   execute_process(COMMAND sh -c "echo '#include <omp.h>' | ${lab_clang} -fopenmp -x c++ -E - >/dev/null 2>&1"
                   RESULT_VARIABLE failed)
   if(NOT failed)

@@ -5,7 +5,7 @@ set(tokio_found FALSE)
 set(tokio_folder ${CMAKE_CURRENT_BINARY_DIR}/tokio)
 set(tokio_program ${tokio_folder}/target/release/ekiden-lab-tokio)
 find_program(lab_cargo cargo)
-if(lab_cargo)
+if(lab_cargo AND NOT CMAKE_CROSSCOMPILING)
   file(GLOB tokio_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/peers/tokio
        ${CMAKE_CURRENT_SOURCE_DIR}/peers/tokio/Cargo.* ${CMAKE_CURRENT_SOURCE_DIR}/peers/tokio/src/*.rs)
   foreach(file ${tokio_files})

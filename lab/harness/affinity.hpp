@@ -14,6 +14,9 @@ namespace lab {
 /// Binds the calling thread to processor number `index` of `cpus`, modulo their number.
 void bind_this_thread(const std::vector<int>& cpus, unsigned index);
 
+/// Binds the calling thread to all of `cpus`.
+void bind_this_thread_to_all(const std::vector<int>& cpus);
+
 /// Binds the calling thread to the first processor of `cpus`. Binds the other threads of the process, in the
 /// order of their ids, to the following processors in turn.
 void bind_all_threads(const std::vector<int>& cpus);

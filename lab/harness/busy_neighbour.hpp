@@ -4,19 +4,12 @@
 #pragma once
 
 #include <lab/harness/affinity.hpp>
-#include <lab/harness/busy.hpp>
 
-#include <cerrno>
-#include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <sched.h>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
 namespace lab {
@@ -27,29 +20,18 @@ class busy_neighbour {
 public:
     /// Throws std::runtime_error if the system refuses to start a process.
     busy_neighbour() : busy_neighbour(usable_cpus().back()) {}
-    explicit busy_neighbour(int processor) {
-        cpu_set_t last;
-        CPU_ZERO(&last);
-        CPU_SET(static_cast<std::size_t>(processor), &last);
-        process_ = fork();
-        if (process_ < 0) throw std::runtime_error("lab: no process for a busy neighbour");
-        if (process_ != 0) return;
-        // This is the child of a process with threads, so it makes only system calls and computes.
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        sched_setaffinity(0, sizeof last, &last);
-        for (;;) static_cast<void>(turn(1'000'000, 1));
-    }
-    ~busy_neighbour() {
-        kill(process_, SIGKILL);
-        while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-        }
-    }
+    explicit busy_neighbour(int processor);
+    ~busy_neighbour();
     busy_neighbour(const busy_neighbour&) = delete;
     busy_neighbour& operator=(const busy_neighbour&) = delete;
 
 private:
-    pid_t process_ = 0;
+    std::intptr_t process_ = 0;
 };
+
+/// If the arguments are those of a busy neighbor that is a program of its own, stays busy for ever. Otherwise
+/// returns false.
+bool is_busy_neighbour(int argc, char** argv);
 
 /// A busy neighbor on each processor, if the name of the cell's variant ends with ", busy". variant() returns
 /// the name without that suffix.

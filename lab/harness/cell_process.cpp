@@ -1,8 +1,8 @@
 #include <lab/harness/cell_process.hpp>
 #include <lab/harness/registry.hpp>
+#include <lab/harness/system.hpp>
 
 #include <exception>
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
 
 namespace lab {
@@ -34,9 +34,7 @@ int run_cell(const std::string& argument) {
     s.pinned = j.at("pinned");
     s.turns_per_us = j.at("turns_per_us");
     s.input = j.at("input");
-    const int report = j.at("report_descriptor");
-    // The driver reads until all copies are closed, but a broker that the cell starts runs longer.
-    ::fcntl(report, F_SETFD, FD_CLOEXEC);
+    const int report = open_report(j.at("report_descriptor"));
     cell c(s, report);
     const std::string experiment = j.at("experiment");
     const std::string name = j.at("implementation");

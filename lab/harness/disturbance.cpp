@@ -1,36 +1,10 @@
-#include <lab/harness/affinity.hpp>
 #include <lab/harness/disturbance.hpp>
-#include <lab/harness/interrupt.hpp>
-#include <lab/harness/usage.hpp>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <sstream>
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace lab {
-namespace {
-
-std::string stat_now() {
-    std::ifstream file("/proc/stat");
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-double own_s_now() {
-    double sum = 0;
-    for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-        rusage r{};
-        getrusage(who, &r);
-        for (const timeval& t : {r.ru_utime, r.ru_stime})
-            sum += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-    }
-    return sum;
-}
-
-} // namespace
 
 std::optional<double> used_s(const std::string& stat, const std::vector<int>& processors,
                              double ticks_per_s) {
@@ -64,16 +38,6 @@ std::optional<double> used_by_others(const std::string& before, const std::strin
     const auto end = used_s(after, processors, ticks_per_s);
     if (!begin || !end || !(elapsed_s > 0)) return std::nullopt;
     return std::max(0.0, (*end - *begin - own_s) / elapsed_s);
-}
-
-std::optional<double> watch_others(double seconds) {
-    const std::string before = stat_now();
-    const double began_s = usage_now().wall_s;
-    const double own_s = own_s_now();
-    sleep_unless_interrupted(seconds);
-    if (interrupted()) return std::nullopt;
-    return used_by_others(before, stat_now(), usable_cpus(), static_cast<double>(sysconf(_SC_CLK_TCK)),
-                          usage_now().wall_s - began_s, own_s_now() - own_s);
 }
 
 bool disturbed(double used_by_others, unsigned available, unsigned wanted) {

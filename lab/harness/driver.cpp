@@ -3,6 +3,7 @@
 #include <lab/harness/driver.hpp>
 #include <lab/harness/interrupt.hpp>
 #include <lab/harness/machine.hpp>
+#include <lab/harness/system.hpp>
 #include <lab/harness/usage.hpp>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 using state = cell_result::state;
 
-std::filesystem::path own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+std::filesystem::path own_folder() { return own_program().parent_path(); }
 
 void set(cell_result& cell, state status, std::string reason) {
     cell.status = status;
@@ -22,7 +23,7 @@ void set(cell_result& cell, state status, std::string reason) {
 }
 
 std::string program_of(const implementation& i) {
-    return i.program.empty() ? std::filesystem::read_symlink("/proc/self/exe") : own_folder() / i.program;
+    return (i.program.empty() ? own_program() : own_folder() / i.program).string();
 }
 
 cell_result make_cell(const implementation& i, const plan& how, const std::string& variant, bool pinned) {
@@ -57,7 +58,10 @@ std::vector<cell_result> cells_of(const experiment& e, const plan& how, const va
         if (m.experiment != e.name || !takes_part(m, v)) continue;
         cells.push_back(
             make_cell({.experiment = e.name, .name = m.title, .title = m.title}, how, v.name, pinned));
-        set(cells.back(), state::not_installed, "package " + m.package);
+        if (m.reason.empty())
+            set(cells.back(), state::not_installed, "package " + m.package);
+        else
+            set(cells.back(), state::not_applicable, m.reason);
     }
     return cells;
 }

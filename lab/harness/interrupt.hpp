@@ -1,8 +1,8 @@
 /// Turns SIGINT (Ctrl-C) and SIGTERM into a state that the program checks.
 ///
-/// Used by: the driver (terminates the running cell), a run (writes its results). The signals stay blocked
-/// and pending, and a descriptor reports them. So no code runs in a signal handler, and no signal is missed.
-/// Not thread-safe.
+/// Used by: the driver (terminates the running cell), a run (writes its results). On Linux, the signals stay
+/// blocked and pending, and a descriptor reports them. So no code runs in a signal handler, and no signal is
+/// missed. On Windows, Ctrl-C and the end of the console set an event. Not thread-safe.
 #pragma once
 
 namespace lab {
@@ -16,12 +16,5 @@ void catch_interrupts();
 
 /// Sleeps for `seconds`, or until interrupted.
 void sleep_unless_interrupted(double seconds);
-
-/// Returns a descriptor for poll() that becomes readable when interrupted. Without catch_interrupts(),
-/// returns -1, which poll() ignores.
-[[nodiscard]] int interrupt_descriptor();
-
-/// Call it in a child process before it executes another program. The signals terminate that program again.
-void forget_interrupts();
 
 } // namespace lab

@@ -1,3 +1,4 @@
+#include <lab/harness/busy_neighbour.hpp>
 #include <lab/harness/cell_process.hpp>
 #include <lab/harness/command_line.hpp>
 #include <lab/harness/registry.hpp>
@@ -23,6 +24,7 @@ bool asks_for_replay(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+    if (lab::is_busy_neighbour(argc, argv)) return 0;
     if (argc == 3 && std::string_view(argv[1]) == lab::cell_option) return lab::run_cell(argv[2]);
     if (argc >= 2 && std::string_view(argv[1]) == "make-trace")
         return lab::replay::make_trace_command(argc - 1, argv + 1);

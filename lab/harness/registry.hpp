@@ -70,7 +70,8 @@ struct missing_implementation {
     std::string experiment;
     std::string title;
     std::string package;
-    std::string name = {}; // the name of its rows, or their common beginning
+    std::string name = {};   // the name of its rows, or their common beginning
+    std::string reason = {}; // why this system cannot have it; empty: only the package is missing
 };
 
 /// A library that is compared with ekiden.

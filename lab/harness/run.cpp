@@ -4,6 +4,7 @@
 #include <lab/harness/progress_line.hpp>
 #include <lab/harness/results_file.hpp>
 #include <lab/harness/run.hpp>
+#include <lab/harness/system.hpp>
 #include <lab/harness/table.hpp>
 #include <lab/harness/usage.hpp>
 
@@ -75,7 +76,7 @@ int run(const std::vector<experiment>& some, const plan& how, const std::string&
     const double begin_s = usage_now().wall_s;
     progress_line line;
     // A cell may print what it does. In the tour, that would disturb the lines.
-    if (isatty(STDERR_FILENO) != 0 && !how.headlines_only) setenv("LAB_LIVE_VIEW", "1", 1);
+    if (isatty(STDERR_FILENO) != 0 && !how.headlines_only) set_environment("LAB_LIVE_VIEW", "1");
     results_file results(out, describe_begin(some, how));
     announce(results.head());
     if (!results.remark().empty()) std::cout << "ekiden-lab: " << results.remark() << '\n' << std::flush;

@@ -1,24 +1,15 @@
+#include <lab/harness/system.hpp>
 #include <lab/harness/usage.hpp>
 
-#include <sys/resource.h>
-
 namespace lab {
-namespace {
-
-double seconds(const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-}
-
-} // namespace
 
 usage usage_now() {
-    rusage r{};
-    getrusage(RUSAGE_SELF, &r);
+    const process_usage used = process_usage_now();
     return {.wall_s = static_cast<double>(now_ns()) * 1e-9,
-            .user_s = seconds(r.ru_utime),
-            .system_s = seconds(r.ru_stime),
-            .voluntary_switches = static_cast<double>(r.ru_nvcsw),
-            .involuntary_switches = static_cast<double>(r.ru_nivcsw)};
+            .user_s = used.user_s,
+            .system_s = used.system_s,
+            .voluntary_switches = used.voluntary_switches,
+            .involuntary_switches = used.involuntary_switches};
 }
 
 usage operator-(const usage& end, const usage& begin) {

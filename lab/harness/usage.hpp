@@ -1,7 +1,7 @@
 /// The cost of a section of the process: wall time, CPU time, context switches.
 ///
-/// Used by: cell. Sources: the steady clock and getrusage(RUSAGE_SELF), which covers all threads, including
-/// ended ones.
+/// Used by: cell. Sources: the steady clock and the times of the process (system.hpp), which cover all
+/// threads, including ended ones.
 #pragma once
 
 #include <chrono>

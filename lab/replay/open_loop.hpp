@@ -5,6 +5,7 @@
 /// Used by: experiment replay.
 #pragma once
 
+#include <lab/harness/system.hpp>
 #include <lab/harness/usage.hpp>
 #include <lab/replay/schedule.hpp>
 #include <lab/replay/service.hpp>
@@ -12,9 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
-#include <sched.h>
-#include <sys/prctl.h>
 #include <vector>
 
 namespace lab::replay {
@@ -29,16 +27,6 @@ struct run_record {
     double posting_s = 0;       // time inside the model's post()
     double generator_cpu_s = 0; // processor time of this thread
 };
-
-/// Sets the timer slack to its minimum, so that sleeps of the calling thread end on time. Threads that it
-/// starts inherit the slack, so all sleeps of a model are equal.
-inline void sleep_precisely() { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
-
-inline double thread_cpu_s() {
-    timespec used{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
 
 /// Returns the backlog at which the clients give up, because the model cannot keep up.
 inline std::size_t most_waiting(const schedule& offered, unsigned workers) {

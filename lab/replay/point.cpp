@@ -7,15 +7,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sched.h>
 #include <thread>
 
 namespace lab::replay {
 namespace {
 
-std::vector<int> all_cpus; // stored before threads are bound
-cpu_set_t models_cpus;
-bool has_models_cpus = false;
+std::vector<int> all_cpus;    // stored before threads are bound
+std::vector<int> models_cpus; // empty: the models are not bound
 
 } // namespace
 
@@ -149,18 +147,16 @@ bool has_own_processor(unsigned workers) {
 
 void place_models(unsigned workers) {
     if (!has_own_processor(workers)) return;
-    CPU_ZERO(&models_cpus);
-    for (unsigned i = 0; i < workers; ++i) CPU_SET(static_cast<std::size_t>(all_cpus[i]), &models_cpus);
-    has_models_cpus = true;
+    models_cpus.assign(all_cpus.begin(), all_cpus.begin() + workers);
     place_started_thread();
 }
 
 void place_generator(unsigned workers) {
-    if (has_models_cpus) bind_this_thread(all_cpus, workers);
+    if (!models_cpus.empty()) bind_this_thread(all_cpus, workers);
 }
 
 void place_started_thread() {
-    if (has_models_cpus) sched_setaffinity(0, sizeof models_cpus, &models_cpus);
+    if (!models_cpus.empty()) bind_this_thread_to_all(models_cpus);
 }
 
 } // namespace lab::replay

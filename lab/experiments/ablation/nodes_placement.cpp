@@ -1,7 +1,7 @@
 #include <lab/experiments/ablation/nodes_placement.hpp>
+#include <lab/harness/affinity.hpp>
 
 #include <fstream>
-#include <sched.h>
 #include <sstream>
 #include <string>
 
@@ -28,10 +28,7 @@ std::vector<std::vector<int>> numa_nodes() {
 void bind_to_node_of(unsigned index, unsigned workers) {
     const auto nodes = numa_nodes();
     if (nodes.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int cpu : nodes[index * nodes.size() / workers]) CPU_SET(static_cast<std::size_t>(cpu), &set);
-    sched_setaffinity(0, sizeof set, &set);
+    bind_this_thread_to_all(nodes[index * nodes.size() / workers]);
 }
 
 } // namespace lab::ablation

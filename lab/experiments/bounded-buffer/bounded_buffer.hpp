@@ -6,6 +6,7 @@
 #include <lab/harness/together.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -20,10 +21,10 @@ void pass(cell& c, std::size_t capacity, Make make, unsigned producers = 4) {
     const long items = static_cast<long>(c.pick(200, 40'000, 400'000)) / (capacity == 1 ? 4 : 1);
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {
         auto buffer = make();
-        std::atomic<long> sum{0};
+        std::atomic<std::int64_t> sum{0};
         repetition found;
         found.used = together(c, 2 * producers, [&](unsigned me) {
-            long mine = 0;
+            std::int64_t mine = 0;
             for (long i = 0; i < items; ++i) {
                 if (me < producers)
                     buffer->push(i);
@@ -32,7 +33,7 @@ void pass(cell& c, std::size_t capacity, Make make, unsigned producers = 4) {
             }
             sum += mine;
         });
-        if (sum != producers * items * (items - 1) / 2) c.fail("items were lost or came out twice");
+        if (sum != std::int64_t{producers} * items * (items - 1) / 2) c.fail("items were lost or came out twice");
         const double passed = static_cast<double>(producers * items);
         found.figures["ns_per_item"] = found.used.wall_s * 1e9 / passed;
         found.figures["cpu_ns_per_item"] = found.used.cpu_s() * 1e9 / passed;

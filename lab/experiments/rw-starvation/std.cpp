@@ -4,10 +4,6 @@
 namespace lab::rw_starvation {
 namespace {
 
-const bool added_pthread =
-    peers::add_row<peers::pthread_rw<false>>("rw-starvation", &run<peers::pthread_rw<false>>);
-const bool added_writers =
-    peers::add_row<peers::pthread_rw<true>>("rw-starvation", &run<peers::pthread_rw<true>>);
 const bool added_std =
     peers::add_row<peers::std_shared_mutex>("rw-starvation", &run<peers::std_shared_mutex>);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <string>
 
 namespace lab::rwlock {
@@ -64,8 +65,8 @@ void run(cell& c) {
     const unsigned readers = fewer ? std::min(s.readers, 200U) : s.readers;
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {
         Lock lock;
-        long first = 0;
-        long second = 0; // equals `first` outside the writers' sections
+        std::int64_t first = 0;
+        std::int64_t second = 0; // equals `first` outside the writers' sections
         std::atomic<bool> torn{false};
         repetition found;
         found.used = together(c, readers + s.writers, [&](unsigned me) {
@@ -85,7 +86,7 @@ void run(cell& c) {
                 }
             }
         });
-        if (torn || first != long{scaled(s.writes)} * s.writers || second != first)
+        if (torn || first != std::int64_t{scaled(s.writes)} * s.writers || second != first)
             c.fail("a writer was not alone");
         report(c, found, 1);
     }

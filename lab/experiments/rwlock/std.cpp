@@ -4,8 +4,6 @@
 namespace lab::rwlock {
 namespace {
 
-const bool added_pthread = peers::add_row<peers::pthread_rw<false>>("rwlock", &run<peers::pthread_rw<false>>);
-const bool added_writers = peers::add_row<peers::pthread_rw<true>>("rwlock", &run<peers::pthread_rw<true>>);
 const bool added_std = peers::add_row<peers::std_shared_mutex>("rwlock", &run<peers::std_shared_mutex>);
 
 } // namespace

@@ -5,18 +5,17 @@
 #pragma once
 
 #include <lab/harness/cell.hpp>
+#include <lab/harness/memory.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <random>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace lab::timers {
@@ -262,12 +261,9 @@ void accuracy(cell& c) {
 
 /// Returns the resident bytes of the process.
 inline double resident(const cell& c) {
-    long pages = 0;
-    std::FILE* const file = std::fopen("/proc/self/statm", "r");
-    const bool is_read = file != nullptr && std::fscanf(file, "%*d %ld", &pages) == 1;
-    if (file != nullptr) std::fclose(file);
-    if (!is_read) c.not_applicable("the system does not say how much memory a process has");
-    return static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+    const double bytes = resident_bytes();
+    if (bytes == 0) c.not_applicable("the system does not say how much memory a process has");
+    return bytes;
 }
 
 /// The memory of a timer with a wait, including all that the library keeps for it; and of the object alone.

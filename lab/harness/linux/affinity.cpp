@@ -32,6 +32,13 @@ std::vector<int> usable_cpus() {
 
 void bind_this_thread(const std::vector<int>& cpus, unsigned index) { bind(0, cpus[index % cpus.size()]); }
 
+void bind_this_thread_to_all(const std::vector<int>& cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
 void bind_all_threads(const std::vector<int>& cpus) {
     const int self = gettid();
     std::vector<int> others;

@@ -1,5 +1,5 @@
 #include <lab/harness/child_process.hpp>
-#include <lab/harness/interrupt.hpp>
+#include <lab/harness/linux/interrupt.hpp>
 #include <lab/harness/usage.hpp>
 
 #include <array>
@@ -116,29 +116,8 @@ child_outcome run_child(const std::string& program, const std::vector<std::strin
     return outcome;
 }
 
-std::string describe(const child_outcome& outcome, double limit_s) {
-    std::string last = outcome.diagnostics;
-    while (!last.empty() && last.back() == '\n') last.pop_back();
-    if (const auto newline = last.rfind('\n'); newline != std::string::npos) last.erase(0, newline + 1);
-    std::string text;
-    switch (outcome.how) {
-    case child_outcome::ending::exited:
-        text = "ended with status " + std::to_string(outcome.code);
-        break;
-    case child_outcome::ending::signalled:
-        text = std::string("crashed: ") + strsignal(outcome.code);
-        break;
-    case child_outcome::ending::timed_out:
-        text = "hung: stopped after " + std::to_string(static_cast<int>(limit_s)) + " s";
-        break;
-    case child_outcome::ending::interrupted:
-        text = "interrupted";
-        break;
-    case child_outcome::ending::not_started:
-        text = std::string("could not be started: ") + std::strerror(outcome.code);
-        break;
-    }
-    return last.empty() ? text : text + " (" + last + ")";
-}
+std::string name_of_crash(int code) { return strsignal(code); }
+
+std::string name_of_start_error(int code) { return std::strerror(code); }
 
 } // namespace lab

@@ -1,4 +1,5 @@
 #include <lab/harness/interrupt.hpp>
+#include <lab/harness/linux/interrupt.hpp>
 
 #include <cerrno>
 #include <csignal>

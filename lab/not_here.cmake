@@ -1,0 +1,30 @@
+# What cannot be measured on a system, and why. The lab shows these rows as not applicable, with the reason. A file
+# that only helps such rows has the reason "no row".
+set(lab_not_on_windows
+  "allocations:.*=a library that counts allocations cannot be loaded first on Windows"
+  "kafka:.*=the broker of this experiment is started by a shell script"
+  "server:(drive|server_process)=no row"
+  "server:.*=the client of this experiment uses POSIX sockets"
+  "socket-echo:.*=the clients of this experiment use POSIX sockets"
+  "tracing:perf=perf_event_open() is a system call of Linux"
+  "rwlock:glibc=glibc does not exist on Windows"
+  "rw-starvation:glibc=glibc does not exist on Windows"
+  "spin-vs-mutex:glibc=glibc does not exist on Windows")
+
+# lab_reason_against(<experiment> <stem> <result>): why the file of an experiment cannot be built here. Empty if it can.
+# The definition of an experiment can be built everywhere.
+function(lab_reason_against experiment stem result)
+  set(${result} "" PARENT_SCOPE)
+  string(REPLACE "-" "_" definition ${experiment})
+  if(NOT WIN32 OR stem STREQUAL definition)
+    return()
+  endif()
+  foreach(entry ${lab_not_on_windows})
+    string(REGEX MATCH "^([^=]*)=(.*)$" parts "${entry}")
+    set(reason "${CMAKE_MATCH_2}")
+    if("${experiment}:${stem}" MATCHES "^${CMAKE_MATCH_1}$")
+      set(${result} "${reason}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
