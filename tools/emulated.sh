@@ -1,6 +1,6 @@
 # The commands of ./dev that build for another system, and run the programs in an emulator if there is one. ./dev
 # sources this file.
-# shellcheck shell=sh disable=SC2154  # ./dev sets the variables
+# shellcheck shell=sh disable=SC2034,SC2154  # ./dev uses and sets the variables
 
 # The emulator executes ARM64 instructions on this machine's memory. It cannot show errors that the memory order of x86
 # hides.

@@ -4,6 +4,9 @@ list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES EKIDEN_MACOS_TARGET EKIDEN_MACO
 set(CMAKE_SYSTEM_NAME Darwin)
 string(REGEX REPLACE "-.*" "" CMAKE_SYSTEM_PROCESSOR "${EKIDEN_MACOS_TARGET}")
 file(GLOB zig ${CMAKE_CURRENT_LIST_DIR}/../build/macos-venv/lib/python3*/site-packages/ziglang/zig)
+if(NOT zig)
+  message(FATAL_ERROR "ziglang is not installed in build/macos-venv: call ./dev macos")
+endif()
 # In code that is not optimized, zig would add the undefined behavior sanitizer.
 set(CMAKE_CXX_COMPILER ${zig} c++ -target ${EKIDEN_MACOS_TARGET} -fno-sanitize=undefined)
 
