@@ -38,6 +38,7 @@ std::optional<int> pop(channel<int>& ch) {
     std::optional<int> item;
     channel<int>::pop_step step(ch, item);
     finish(ch, channel<int>::may_pop, step);
+    check::that(item.has_value() == (step.outcome() == queue_status::done), "an item, or the reason why not");
     return item;
 }
 
@@ -79,6 +80,17 @@ void two_wait() {
     first.join();
     second.join();
     check::that(sum == 3, "each waiter gets an item");
+}
+
+void close_a_meeting() {
+    channel<int> ch(0);
+    bool is_accepted = false;
+    sys::thread producer([&] { is_accepted = push(ch, 1); });
+    sys::thread closer([&] { ch.close(); });
+    const std::optional<int> got = pop(ch);
+    producer.join();
+    closer.join();
+    check::that(got.has_value() == is_accepted, "both or neither");
 }
 
 template <std::size_t SegmentSize>
@@ -192,6 +204,17 @@ EKIDEN_MODEL(channel_rendezvous_try, .old_values = 1,
                                                       wait_limit::after(std::chrono::seconds(1)));
     producer.join();
     check::that(item.has_value() == is_taken, "both or neither");
+}
+
+EKIDEN_MODEL(channel_rendezvous_close, .old_values = 1,
+             .about = "a rendezvous is closed while a push and a pop meet", .preemptions = 2, .spurious = 0,
+             .weak_failures = 0) {
+    close_a_meeting();
+}
+EKIDEN_MODEL(channel_closes_between_partners, .old_values = 1,
+             .about = "close() comes between a chosen pop and its push", .preemptions = 2, .spurious = 0,
+             .weak_failures = 0, .mutant = "channel_closes_between_partners") {
+    close_a_meeting();
 }
 
 EKIDEN_MODEL(segment_queue_one_slot, .old_values = 2, .about = "two pops, and a new segment for each item",
