@@ -2,9 +2,9 @@
 // rendezvous, and select. src/ekiden/sync/detail/channel.md says what is claimed.
 #include <check/engine/model.hpp>
 #include <ekiden/sync/channel.hpp>
-#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -21,24 +21,10 @@ struct parcel {
     void open() const { check::that(content->read() == number, "the content is published with the item"); }
 };
 
-/// Waits in the lock without polling first, so that a model reaches the protocol of the waiters soon.
-template <class Step>
-void finish(channel<int>& ch, state_lock::mask states, Step& step) {
-    if (step.try_now()) return;
-    if constexpr (requires { step.pass_on(); }) step.passes_on = true;
-    detail::lock_access::core(ch).run_refusable(states, step);
-    if constexpr (requires { step.pass_on(); }) step.pass_on();
-}
-bool push(channel<int>& ch, int item) {
-    channel<int>::push_step step(ch, item);
-    finish(ch, channel<int>::may_push, step);
-    return step.outcome() == queue_status::done;
-}
+bool push(channel<int>& ch, int item) { return ch.push(item) == queue_status::done; }
 std::optional<int> pop(channel<int>& ch) {
-    std::optional<int> item;
-    channel<int>::pop_step step(ch, item);
-    finish(ch, channel<int>::may_pop, step);
-    check::that(item.has_value() == (step.outcome() == queue_status::done), "an item, or the reason why not");
+    popped<int> item = ch.pop();
+    check::that(item.has_value() == (item.status() == queue_status::done), "an item, or the reason why not");
     return item;
 }
 
@@ -198,10 +184,7 @@ EKIDEN_MODEL(channel_rendezvous_try, .old_values = 1,
     channel<int> ch(0);
     bool is_taken = false;
     sys::thread producer([&] { is_taken = ch.try_push(1) == queue_status::done; });
-    std::optional<int> item;
-    channel<int>::pop_step step(ch, item);
-    (void)detail::lock_access::core(ch).run_refusable(channel<int>::may_pop, step,
-                                                      wait_limit::after(std::chrono::seconds(1)));
+    const popped<int> item = ch.pop_for(std::chrono::seconds(1));
     producer.join();
     check::that(item.has_value() == is_taken, "both or neither");
 }

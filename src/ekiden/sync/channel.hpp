@@ -62,7 +62,12 @@ protected:
         : capacity_(capacity), lock_({open, 0}, capacity == 0 ? rendezvous_rules : slot_rules) {}
     ~channel_base() = default;
 
-    static constexpr int polls = 8; // the number of times that a thread yields before it sleeps
+    // The number of times that a thread yields before it sleeps.
+#if defined(EKIDEN_CHECKING)
+    static constexpr int polls = 0; // so that a model soon reaches the protocol of the waiters
+#else
+    static constexpr int polls = 8;
+#endif
     static const state_rules slot_rules;
     static const state_rules rendezvous_rules;
 
