@@ -56,6 +56,18 @@ void pushes_in_turn() {
     check::that(sum == 6, "each waiting push gets room");
 }
 
+void serve_in_turn() {
+    channel<int> ch(2);
+    (void)push(ch, 1);
+    (void)push(ch, 2);
+    sys::thread first([&] { (void)push(ch, 3); });
+    sys::thread second([&] { (void)push(ch, 4); });
+    (void)pop(ch);
+    (void)pop(ch);
+    first.join();
+    second.join();
+}
+
 void two_wait() {
     channel<int> ch;
     int sum = 0;
@@ -127,17 +139,14 @@ EKIDEN_MODEL(channel_two_pushes_wait, .old_values = 1,
              .spurious = 0, .weak_failures = 0) {
     pushes_in_turn();
 }
+EKIDEN_MODEL(channel_one_serves_the_other, .old_values = 1,
+             .about = "two pushes wait, and one pop serves both of them in turn", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    serve_in_turn();
+}
 EKIDEN_MODEL(channel_keeps_its_turn, .about = "a push that was served does not serve the next one",
              .preemptions = 2, .mutant = "channel_keeps_its_turn") {
-    channel<int> ch(2);
-    (void)push(ch, 1);
-    (void)push(ch, 2);
-    sys::thread first([&] { (void)push(ch, 3); });
-    sys::thread second([&] { (void)push(ch, 4); });
-    (void)pop(ch);
-    (void)pop(ch);
-    first.join();
-    second.join();
+    serve_in_turn();
 }
 EKIDEN_MODEL(channel_overlooks_waiters, .about = "a push does not check for waiters", .preemptions = 2,
              .mutant = "channel_overlooks_waiters") {
