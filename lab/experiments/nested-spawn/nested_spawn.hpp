@@ -23,8 +23,8 @@ struct tree_task {
 
     void operator()() const {
         if (2 * number <= last) {
-            spawn(*system, tree_task{system, done, present, 2 * number, last});
-            spawn(*system, tree_task{system, done, present, 2 * number + 1, last});
+            spawn_two(*system, tree_task{system, done, present, 2 * number, last},
+                      tree_task{system, done, present, 2 * number + 1, last});
         }
         if (present) present->mark(number - 1);
         done->hit();

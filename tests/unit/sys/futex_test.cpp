@@ -27,6 +27,34 @@ TEST_CASE("A futex wait returns at once when the word holds another value") {
     CHECK(sys::futex_wait_until(word, 8, sys::clock::now() + 1h));
 }
 
+TEST_CASE("A futex wait for another value takes no wake-up from a sleeper") {
+    sys::atomic<std::uint32_t> word{0};
+    sys::atomic<bool> is_over{false};
+    std::thread other([&] {
+        while (!is_over.load(sys::relaxed))
+            if (!sys::futex_wait_until(word, 7, sys::clock::now() + 1h)) return;
+    });
+    bool is_lost = false;
+    for (int round = 0; round != 20 && !is_lost; ++round) {
+        word.store(0, sys::release);
+        sys::atomic<bool> is_awake{false};
+        std::thread sleeper = ekiden_test::start_asleep([&] {
+            while (word.load(sys::acquire) == 0) sys::futex_wait(word, 0);
+            is_awake.store(true, sys::release);
+        });
+        word.store(1, sys::release);
+        sys::futex_wake(word);
+        const auto end = sys::clock::now() + 20s;
+        while (!is_awake.load(sys::acquire) && sys::clock::now() < end) std::this_thread::yield();
+        is_lost = !is_awake.load(sys::acquire);
+        sys::futex_wake_all(word);
+        sleeper.join();
+    }
+    is_over.store(true, sys::relaxed);
+    other.join();
+    CHECK_FALSE(is_lost);
+}
+
 TEST_CASE("A futex wait ends at its deadline and not before it") {
     sys::atomic<std::uint32_t> word{0};
     const auto deadline = sys::clock::now() + 20ms;
