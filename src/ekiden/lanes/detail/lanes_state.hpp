@@ -304,8 +304,9 @@ private:
     sys::atomic<bool> has_several_{false}; // true if a request with several keys has been posted
     // The number of turns that last. Relaxed is enough, because a coroutine only needs to find its own turn.
     sys::atomic<std::uint32_t> turns_{0};
-    // The number of handles, plus the number of shards that are in use.
-    sys::atomic<std::uint64_t> handles_{1};
+    // The number of handles, plus the number of shards that are in use. Each post reads the members above, so
+    // the count lies on a cache line of its own.
+    alignas(sys::isolation) sys::atomic<std::uint64_t> handles_{1};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
