@@ -328,7 +328,7 @@ task_list lanes_state::take_staying(task_list& from, std::uint32_t& count) noexc
     task_list others;
     count = 0;
     while (task* const next = from.take()) {
-        const bool stays = stays_at_close(*next);
+        const bool stays = stays_at_close(*next) && !EKIDEN_MUTANT(lanes_close_drops_an_operation);
         count += stays ? 1U : 0U;
         (stays ? staying : others).push(next);
     }
