@@ -4,6 +4,7 @@ import os
 import re
 
 from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load, rmdir
@@ -37,6 +38,13 @@ class Ekiden(ConanFile):
 
     def validate(self):
         check_min_cppstd(self, 20)
+        system = str(self.settings.os)
+        if system not in ("Linux", "Windows", "Macos"):
+            raise ConanInvalidConfiguration(f"ekiden does not run on {system}, but on Linux, Windows and macOS")
+        if system == "Windows" and (self.options.shared or self.settings.compiler == "msvc"):
+            raise ConanInvalidConfiguration("on Windows, ekiden is a static library and is compiled by MinGW-w64")
+        if self.options.checker and system != "Linux":
+            raise ConanInvalidConfiguration("the model checker needs Linux")
 
     def layout(self):
         cmake_layout(self)
@@ -64,5 +72,7 @@ class Ekiden(ConanFile):
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "ekiden")]
         self.cpp_info.libs = ["ekiden"]
-        if self.settings.os in ("Linux", "FreeBSD"):
+        if self.settings.os == "Linux":
             self.cpp_info.system_libs = ["pthread"]
+        elif self.settings.os == "Windows":
+            self.cpp_info.system_libs = ["synchronization"]

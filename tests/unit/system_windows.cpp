@@ -1,6 +1,8 @@
 #include <tests/unit/affinity.hpp>
+#include <tests/unit/guarded_page.hpp>
 
 #include <bit>
+#include <cstdlib>
 #include <windows.h>
 
 #include <tlhelp32.h> // needs windows.h before it
@@ -21,6 +23,21 @@ one_processor::one_processor() {
 }
 
 one_processor::~one_processor() { (void)::SetProcessAffinityMask(::GetCurrentProcess(), before_); }
+
+guarded_page::guarded_page() {
+    SYSTEM_INFO system{};
+    ::GetSystemInfo(&system);
+    size_ = system.dwPageSize;
+    void* const made = ::VirtualAlloc(nullptr, 2 * size_, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+    DWORD before = 0;
+    memory_ = static_cast<std::byte*>(made);
+    if (made == nullptr || ::VirtualProtect(end(), size_, PAGE_NOACCESS, &before) == 0) std::abort();
+}
+
+void guarded_page::release() noexcept {
+    if (!is_released_) ::VirtualFree(memory_, 0, MEM_RELEASE);
+    is_released_ = true;
+}
 
 /// Returns the number of threads of this process.
 int threads_of_this_process() {

@@ -96,16 +96,17 @@ TEST_CASE("signal_any wakes as many sleepers as it says, without the token") {
     CHECK(w.sleep.try_begin_search()); // no sleeper has received the token
 }
 
-TEST_CASE("whoever tells nobody has a sleeper look by itself") {
+TEST_CASE("a watcher checks for work that no thread has announced") {
     work w(2);
     CHECK_FALSE(w.sleep.is_watched());
     for (int round = 0; round != 3; ++round) {
         w.sleep.prepare_wait(0, false);
         CHECK(w.sleep.commit_wait(0, nullptr) == wake_up::timed_out);
-        CHECK_FALSE(w.sleep.is_watched()); // nobody sleeps; asks for the next one
+        CHECK_FALSE(w.sleep.is_watched()); // no worker sleeps; requests the next watcher
     }
     bool was_watched = false;
-    while (!was_watched) { // until this thread has run in the 10 ms of a watch
+    while (!was_watched) {          // until this thread has run in the 10 ms of a watch
+        (void)w.sleep.is_watched(); // without a request, the sleep below would have no end
         w.sleep.prepare_wait(0, false);
         std::thread watcher([&w] { CHECK(w.sleep.commit_wait(0, nullptr) == wake_up::timed_out); });
         while (w.sleep.is_waiting(0) && !was_watched) was_watched = w.sleep.is_watched();

@@ -182,6 +182,7 @@ TEST_CASE("Options for the number of processors are checked") {
 }
 
 TEST_CASE("A call reads the affinity mask again") {
+    EKIDEN_SKIP_ON_MACOS("a program cannot choose processors");
     if (sys::usable_concurrency() < 2) return;
     const auto all = sys::usable_concurrency();
     thread_pool pool;
@@ -196,6 +197,7 @@ TEST_CASE("A call reads the affinity mask again") {
 }
 
 TEST_CASE("With an interval, a pool reads the affinity mask again without a call") {
+    EKIDEN_SKIP_ON_MACOS("a program cannot choose processors");
     if (sys::usable_concurrency() < 2) return;
     const auto all = sys::usable_concurrency();
     std::atomic<bool> is_over{false};
@@ -274,6 +276,7 @@ TEST_CASE("In the child of a fork, a call changes nothing and returns at once") 
 
 TEST_CASE("A pool follows the quota of its control group") {
     EKIDEN_SKIP_ON_WINDOWS("there are no control groups");
+    EKIDEN_SKIP_ON_MACOS("there are no control groups");
     const control_group group;
     if (!group.exists() || sys::usable_cpus().size() < 2) {
         MESSAGE("skipped: this machine does not let the test make a control group with a quota");

@@ -1,11 +1,10 @@
 #include <ekiden/sys/own_memory.hpp>
 
+#include <tests/unit/guarded_page.hpp>
+
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cstddef>
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace ekiden;
 
@@ -16,14 +15,10 @@ TEST_CASE("only memory that this process can read is copied") {
     CHECK(to == from);
     CHECK_FALSE(sys::copy_if_readable(to.data(), nullptr, sizeof to));
 
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    auto* const two = static_cast<std::byte*>(
-        ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    REQUIRE(static_cast<void*>(two) != MAP_FAILED);
-    REQUIRE(::mprotect(two + page, page, PROT_NONE) == 0);
-    CHECK(sys::copy_if_readable(to.data(), two + page - sizeof to, sizeof to));
-    CHECK_FALSE(sys::copy_if_readable(to.data(), two + page - 4, sizeof to));
-    CHECK_FALSE(sys::copy_if_readable(to.data(), two + page, 1));
-    REQUIRE(::munmap(two, 2 * page) == 0);
-    CHECK_FALSE(sys::copy_if_readable(to.data(), two, 1));
+    ekiden_test::guarded_page page;
+    CHECK(sys::copy_if_readable(to.data(), page.end() - sizeof to, sizeof to));
+    CHECK_FALSE(sys::copy_if_readable(to.data(), page.end() - 4, sizeof to));
+    CHECK_FALSE(sys::copy_if_readable(to.data(), page.end(), 1));
+    page.release();
+    CHECK_FALSE(sys::copy_if_readable(to.data(), page.begin(), 1));
 }

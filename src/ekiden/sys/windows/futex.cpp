@@ -3,6 +3,7 @@
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/windows/ending.hpp>
+#include <ekiden/sys/windows/timed_sleepers.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,7 +20,7 @@ static_assert(sizeof(atomic<std::uint32_t>) == sizeof(std::uint32_t), "the syste
 
 // WaitOnAddress() counts milliseconds, and may end a whole tick of the system's clock too late. So a wait
 // with a deadline uses an event and a timer of the thread, and a table lists the thread under the word's
-// address.
+// address. Waits without a deadline use WaitOnAddress(), so a waker calls both.
 
 /// What a thread needs for waits with a deadline.
 struct wait_handles {
@@ -68,7 +69,7 @@ public:
     }
     borrowed_handles(const borrowed_handles&) = delete;
     borrowed_handles& operator=(const borrowed_handles&) = delete;
-    const wait_handles* operator->() const noexcept { return &handles_; }
+    const wait_handles& operator*() const noexcept { return handles_; }
 
 private:
     [[nodiscard]] bool keep(wait_handles& kept) const noexcept {
@@ -84,70 +85,6 @@ private:
     wait_handles handles_{};
     bool is_kept_ = true;
 };
-
-struct sleeper {
-    const void* address;
-    HANDLE event;
-    sleeper* next = nullptr;
-    bool is_listed = true; // the lock of the bucket protects it
-};
-
-/// The sleepers whose addresses have the same hash.
-struct bucket {
-    SRWLOCK lock = SRWLOCK_INIT;
-    sleeper* first = nullptr;
-    sleeper* last = nullptr;
-    std::atomic<unsigned> count{0};
-};
-constinit std::array<bucket, 256> table{};
-
-bucket& bucket_of(const void* address) noexcept {
-    return table[(reinterpret_cast<std::uintptr_t>(address) >> 2U) % table.size()];
-}
-
-void add(bucket& here, sleeper& self) noexcept {
-    ::AcquireSRWLockExclusive(&here.lock);
-    (here.last == nullptr ? here.first : here.last->next) = &self;
-    here.last = &self;
-    // seq_cst: this thread writes the count and then reads the word. A waker writes the word and then reads
-    // the count. One of the two sees what the other has written.
-    here.count.fetch_add(1, seq_cst);
-    ::ReleaseSRWLockExclusive(&here.lock);
-}
-
-/// Removes up to `most` sleepers for which `is_meant` is true, and calls `act` for each. The caller holds the
-/// lock.
-template <class Meant, class Act>
-int remove(bucket& here, int most, Meant is_meant, Act act) noexcept {
-    int removed = 0;
-    sleeper* before = nullptr;
-    for (sleeper* at = here.first; at != nullptr && removed < most;) {
-        sleeper* const next = at->next;
-        if (!is_meant(*at)) {
-            before = at;
-        } else {
-            (before == nullptr ? here.first : before->next) = next;
-            if (next == nullptr) here.last = before;
-            at->is_listed = false;
-            here.count.fetch_sub(1, relaxed);
-            act(*at); // the sleeper may end as soon as the lock is released
-            ++removed;
-        }
-        at = next;
-    }
-    return removed;
-}
-
-/// Removes the calling thread's own sleeper. Returns false if a waker has removed it.
-bool withdraw(bucket& here, sleeper& self) noexcept {
-    ::AcquireSRWLockExclusive(&here.lock);
-    const bool was_listed = self.is_listed;
-    if (was_listed) {
-        (void)remove(here, 1, [&](const sleeper& other) { return &other == &self; }, [](const sleeper&) {});
-    }
-    ::ReleaseSRWLockExclusive(&here.lock);
-    return was_listed;
-}
 
 /// While this object exists, the thread's probe sees that the thread sleeps.
 class asleep_here {
@@ -168,23 +105,50 @@ void refuse_wait_without_threads() noexcept {
         "a wait while the process exits: the system has already ended the threads that could end the wait");
 }
 
-/// Sleeps until the event is set or the deadline has passed.
-void sleep(const wait_handles& handles, clock::time_point deadline) noexcept {
-    const asleep_here asleep;
-    for (;;) {
-        const auto left = std::min<clock::duration>(deadline - clock::now(), std::chrono::hours(1));
-        if (left <= clock::duration::zero()) return;
-        using system_ticks = std::chrono::duration<long long, std::ratio<1, 10'000'000>>;
-        LARGE_INTEGER due{};
-        due.QuadPart = -std::chrono::ceil<system_ticks>(left).count(); // negative: from now on
-        expects(::SetWaitableTimer(handles.timer, &due, 0, nullptr, nullptr, FALSE) != 0,
-                "the system refuses to set a timer");
-        const std::array<HANDLE, 2> both{handles.event, handles.timer};
-        if (::WaitForMultipleObjects(2, both.data(), FALSE, INFINITE) == WAIT_OBJECT_0) {
-            ::CancelWaitableTimer(handles.timer);
-            return;
+/// The lock of a list of sleepers.
+class list_lock {
+public:
+    void lock() noexcept { ::AcquireSRWLockExclusive(&lock_); }
+    void unlock() noexcept { ::ReleaseSRWLockExclusive(&lock_); }
+
+private:
+    SRWLOCK lock_ = SRWLOCK_INIT;
+};
+
+/// The event of timed_sleepers.
+class wake_event {
+public:
+    explicit wake_event(const wait_handles& handles) noexcept : handles_(handles) {}
+
+    void set() noexcept { ::SetEvent(handles_.event); }
+    void reset() noexcept { ::ResetEvent(handles_.event); }
+    void wait_until(clock::time_point deadline) noexcept {
+        const asleep_here asleep;
+        for (;;) {
+            const auto left = std::min<clock::duration>(deadline - clock::now(), std::chrono::hours(1));
+            if (left <= clock::duration::zero()) return;
+            using system_ticks = std::chrono::duration<long long, std::ratio<1, 10'000'000>>;
+            LARGE_INTEGER due{};
+            due.QuadPart = -std::chrono::ceil<system_ticks>(left).count(); // negative: from now on
+            expects(::SetWaitableTimer(handles_.timer, &due, 0, nullptr, nullptr, FALSE) != 0,
+                    "the system refuses to set a timer");
+            const std::array<HANDLE, 2> both{handles_.event, handles_.timer};
+            if (::WaitForMultipleObjects(2, both.data(), FALSE, INFINITE) == WAIT_OBJECT_0) {
+                ::CancelWaitableTimer(handles_.timer);
+                return;
+            }
         }
     }
+
+private:
+    const wait_handles& handles_;
+};
+
+using sleepers = timed_sleepers<list_lock, wake_event>;
+constinit std::array<sleepers, 256> table{};
+
+sleepers& sleepers_on(const void* address) noexcept {
+    return table[(reinterpret_cast<std::uintptr_t>(address) >> 2U) % table.size()];
 }
 
 } // namespace
@@ -201,27 +165,12 @@ bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
                       clock::time_point deadline) noexcept {
     if (clock::now() >= deadline) return word.load(relaxed) != expected;
     const borrowed_handles handles;
-    bucket& here = bucket_of(&word);
-    sleeper self{&word, handles->event};
-    add(here, self);
-    if (word.load(seq_cst) == expected) sleep(*handles.operator->(), deadline);
-    if (withdraw(here, self)) return clock::now() < deadline || word.load(relaxed) != expected;
-    // A waker has set the event, perhaps after the timer's end. The next wait must not see it.
-    ::ResetEvent(handles->event);
-    return true;
+    wake_event event(*handles);
+    return sleepers_on(&word).wait_until(word, expected, event, deadline);
 }
 
 int futex_wake(const atomic<std::uint32_t>& word, int count) noexcept {
-    int woken = 0;
-    bucket& here = bucket_of(&word);
-    fence(seq_cst); // pairs with the count in add()
-    if (here.count.load(relaxed) != 0) {
-        ::AcquireSRWLockExclusive(&here.lock);
-        woken = remove(
-            here, count, [&](const sleeper& other) { return other.address == &word; },
-            [](const sleeper& other) { ::SetEvent(other.event); });
-        ::ReleaseSRWLockExclusive(&here.lock);
-    }
+    const int woken = sleepers_on(&word).wake(&word, count);
     void* const address = const_cast<atomic<std::uint32_t>*>(&word);
     if (count == INT_MAX)
         ::WakeByAddressAll(address);

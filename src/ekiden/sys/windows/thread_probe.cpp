@@ -3,6 +3,7 @@
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/windows/ending.hpp>
 
+#include <algorithm>
 #include <windows.h>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
@@ -28,7 +29,9 @@ std::uint64_t thread_probe::cpu_ns() const noexcept {
     const auto ns = [](const FILETIME& time) { // the unit is 100 ns
         return (std::uint64_t{time.dwHighDateTime} << 32U | time.dwLowDateTime) * 100;
     };
-    return ns(in_kernel) + ns(in_program);
+    // The system counts ticks of about 15 ms. So a young thread has used no time, but 0 would mean an unknown
+    // time.
+    return std::max<std::uint64_t>(ns(in_kernel) + ns(in_program), 1);
 }
 
 // Windows has no documented function that tells whether a thread sleeps. So the library's own waits note it.
