@@ -55,9 +55,9 @@ struct operation final
 
 } // namespace
 
-STRAND_MODEL(lanes_close_leaves_operations,
-             .about = "a lane is closed while it runs, and operations are started before and after",
-             .preemptions = 2) {
+HINT_MODEL(lanes_close_leaves_operations,
+           .about = "a lane is closed while it runs, and operations are started before and after",
+           .preemptions = 2) {
     one_place context;
     account all;
     {

@@ -9,7 +9,6 @@
 ///
 ///     auto producer();                 returns an object with post(F) for the use of one outside thread
 ///     void spawn(F f);                 like post, called inside a task
-///     void spawn_two(F f, F g);        like two calls of spawn; may run both before it returns
 ///     auto call(F f);                  submits f, waits for it, returns its result
 ///     void enter(Body body);           calls body() where the system may be used (for systems whose callers
 ///                                      are members of a team), and returns after all tasks have run
@@ -66,16 +65,6 @@ void spawn(System& system, F f) {
         system.spawn(std::move(f));
     else
         system.post(std::move(f));
-}
-
-template <class System, class F>
-void spawn_two(System& system, F f, F g) {
-    if constexpr (requires { system.spawn_two(std::move(f), std::move(g)); }) {
-        system.spawn_two(std::move(f), std::move(g));
-    } else {
-        spawn(system, std::move(f));
-        spawn(system, std::move(g));
-    }
 }
 
 template <class System, class Body>

@@ -16,11 +16,11 @@ public:
 
     template <class F>
     void post(F f) {
-        pool_.post(std::move(f));
+        pool_.post([this, f] { ::ekiden::parallel_invoke(pool_, f, [] {}); });
     }
     template <class F>
-    void spawn_two(F f, F g) {
-        ::ekiden::parallel_invoke(pool_, f, g);
+    static void spawn_two(::ekiden::fork_scope& scope, const F& f, const F& g) {
+        ::ekiden::parallel_invoke(scope, f, g);
     }
 
 private:

@@ -65,7 +65,10 @@ private:
     void make(const std::string& parent) {
         path_ = parent + "/ekiden-test-" + std::to_string(::getpid());
         std::error_code refused;
-        if (std::filesystem::create_directory(path_, refused) && limit(1)) return;
+        // In a folder that is not a control group, limit() would make a file.
+        if (std::filesystem::create_directory(path_, refused)
+            && std::filesystem::exists(path_ + "/cgroup.procs", refused) && limit(1))
+            return;
         std::filesystem::remove(path_, refused);
         path_.clear();
     }

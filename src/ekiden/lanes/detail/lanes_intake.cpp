@@ -232,8 +232,10 @@ lane* lanes_state::lane_of(lane_shard& s, keyed_task& given) noexcept {
 
 void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
     lane* const here = lane_of(s, given);
-    const bool stays = stays_at_close(given) && !EKIDEN_MUTANT(lanes_closed_lane_refuses_an_operation);
-    if (here == nullptr || (here->is_closed.load(sys::relaxed) && !stays)) [[unlikely]] {
+    if (here == nullptr
+        || (here->is_closed.load(sys::relaxed)
+            && (!stays_at_close(given) || EKIDEN_MUTANT(lanes_closed_lane_refuses_an_operation))))
+        [[unlikely]] {
         const std::uint32_t lost = lane_claim::cancel(given) ? 1 : 0;
         s.dropped += lost;
         if (here == nullptr) s.left.failures += lost;
