@@ -16,7 +16,6 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/spin.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -70,7 +69,7 @@ protected:
     static constexpr int spins = 0;
 #else
     static constexpr int polls = 8;
-    static constexpr int spins = 20;
+    static constexpr int spins = 5; // each spin takes twice as long as the one before
 #endif
     static const state_rules slot_rules;
     static const state_rules rendezvous_rules;
@@ -364,8 +363,9 @@ private:
     template <class Step>
     queue_status finish(state_lock::mask states, Step& step, const wait_limit& limit) {
         if (step.try_now()) return step.outcome();
+        sys::back_off turn;
         for (int i = 0; i != spins && capacity_ == 1; ++i) {
-            sys::spin_hint();
+            turn.wait();
             if (step.try_now()) return step.outcome();
         }
         // A thread that polls finds the item without the lock. In a rendezvous, only the lock shows a
