@@ -121,7 +121,7 @@ long after_two_years(ekiden::thread_pool& pool) {
         });
     };
     for (std::size_t to = 0; to != accounts; ++to) {
-        const long amount = 500;
+        long amount = 500;
         (void)bank.post(to, [&balance, to, amount] { balance[to] += amount; });
         pay_interest(to);
     }

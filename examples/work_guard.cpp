@@ -13,7 +13,7 @@ int main() {
 
     // Without the guard, run() would find nothing to do and return.
     pool.post([&answer, guard = ekiden::make_work_guard(loop)] {
-        const int computed = 6 * 7;
+        int computed = 6 * 7;
         ekiden::post(guard.get_executor(), [&answer, computed] { answer = computed; });
     }); // the guard is destroyed with the task
 

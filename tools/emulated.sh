@@ -1,5 +1,6 @@
-# The commands of ./dev that build for another system and run the programs in an emulator. ./dev sources this file.
-# shellcheck shell=sh disable=SC2034,SC2154  # ./dev sets some variables and uses others
+# The commands of ./dev that build for another system, and run the programs in an emulator if there is one. ./dev
+# sources this file.
+# shellcheck shell=sh disable=SC2034,SC2154  # ./dev uses and sets the variables
 
 # The emulator executes ARM64 instructions on this machine's memory. It cannot show errors that the memory order of x86
 # hides.
@@ -45,4 +46,20 @@ stage_tour() {
     passed=$(grep -c '"status": "ok"' "$results") || true
     skipped=$(grep -c '"status": "not ' "$results") || true
     [ "$passed" -gt 0 ] || failed=1
+}
+
+# A build without a warning counts as a passed test.
+stage_macos() { if build "$1"; then passed=1; else failed=1; fi; }
+
+# No emulator of macOS exists here, so nothing is run. The first build uses the futex of macOS 14.4, and the second build
+# uses the table for older systems.
+macos() {
+    [ $# = 0 ] || wrong "'macos' takes no argument, but was given '$1'"
+    need_packages macos
+    lock_tree
+    python_tools macos
+    for processor in arm64 x86_64; do
+        stage "build for macOS on $processor with clang" stage_macos "macos-$processor"
+    done
+    totals
 }

@@ -16,5 +16,8 @@ function(ekiden_warnings target)
   if(EKIDEN_WARNINGS)
     ekiden_error_on_warning(error ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow ${ARGN} ${error})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 22)
+      target_compile_options(${target} PRIVATE -Wno-c2y-extensions) # doctest uses __COUNTER__
+    endif()
   endif()
 endfunction()

@@ -1,31 +1,11 @@
-# The toolchain for Windows: g++ of MinGW-w64. Its include path must not contain the headers of this machine's C
-# library. So a folder in the build has links to the header-only libraries alone.
+# The toolchain for Windows: g++ of MinGW-w64.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR AMD64)
 set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++-posix)
 set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
 
-set(EKIDEN_HOST_LIBRARIES ${CMAKE_BINARY_DIR}/header_only)
-if(NOT CMAKE_PROJECT_NAME STREQUAL "CMAKE_TRY_COMPILE" AND NOT EXISTS ${EKIDEN_HOST_LIBRARIES})
-  file(MAKE_DIRECTORY ${EKIDEN_HOST_LIBRARIES}/include ${EKIDEN_HOST_LIBRARIES}/lib/cmake)
-  foreach(name doctest asio asio.hpp nlohmann CLI boost concurrentqueue eigen3)
-    if(EXISTS /usr/include/${name})
-      file(CREATE_LINK /usr/include/${name} ${EKIDEN_HOST_LIBRARIES}/include/${name} SYMBOLIC)
-    endif()
-  endforeach()
-  file(GLOB descriptions /usr/lib/cmake/doctest/*)
-  foreach(description ${descriptions}) # their paths begin with the prefix
-    cmake_path(GET description FILENAME name)
-    file(READ ${description} text)
-    string(REPLACE "\"/usr\"" "\"${EKIDEN_HOST_LIBRARIES}\"" text "${text}")
-    file(WRITE ${EKIDEN_HOST_LIBRARIES}/lib/cmake/doctest/${name} "${text}")
-  endforeach()
-  foreach(name CLI11 nlohmann_json) # their descriptions name no path
-    if(EXISTS /usr/share/cmake/${name})
-      file(COPY /usr/share/cmake/${name} DESTINATION ${EKIDEN_HOST_LIBRARIES}/share/cmake)
-    endif()
-  endforeach()
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/header_only.cmake)
+list(APPEND CMAKE_FIND_ROOT_PATH /usr/x86_64-w64-mingw32)
 
 # std::atomic::wait() of g++ 12 loses wake-ups on systems without futexes, and std::latch and the destructor of
 # std::stop_callback with it: the thread compares the value, and then sleeps without the lock in between. The build uses
@@ -41,9 +21,3 @@ if(NOT CMAKE_PROJECT_NAME STREQUAL "CMAKE_TRY_COMPILE" AND NOT EXISTS ${EKIDEN_R
   file(WRITE ${EKIDEN_REPAIRED}/bits/atomic_wait.h "${text}")
 endif()
 set(CMAKE_CXX_FLAGS_INIT "-isystem ${EKIDEN_REPAIRED}")
-
-set(CMAKE_FIND_ROOT_PATH ${EKIDEN_HOST_LIBRARIES} /usr/x86_64-w64-mingw32)
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)

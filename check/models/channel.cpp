@@ -2,9 +2,9 @@
 // rendezvous, and select. src/ekiden/sync/detail/channel.md says what is claimed.
 #include <check/engine/model.hpp>
 #include <ekiden/sync/channel.hpp>
-#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -21,23 +21,10 @@ struct parcel {
     void open() const { check::that(content->read() == number, "the content is published with the item"); }
 };
 
-/// Waits in the lock without polling first, so that a model reaches the protocol of the waiters soon.
-template <class Step>
-void finish(channel<int>& ch, state_lock::mask states, Step& step) {
-    if (step.try_now()) return;
-    if constexpr (requires { step.pass_on(); }) step.passes_on = true;
-    detail::lock_access::core(ch).run_refusable(states, step);
-    if constexpr (requires { step.pass_on(); }) step.pass_on();
-}
-bool push(channel<int>& ch, int item) {
-    channel<int>::push_step step(ch, item);
-    finish(ch, channel<int>::may_push, step);
-    return step.outcome() == queue_status::done;
-}
+bool push(channel<int>& ch, int item) { return ch.push(item) == queue_status::done; }
 std::optional<int> pop(channel<int>& ch) {
-    std::optional<int> item;
-    channel<int>::pop_step step(ch, item);
-    finish(ch, channel<int>::may_pop, step);
+    popped<int> item = ch.pop();
+    check::that(item.has_value() == (item.status() == queue_status::done), "an item, or the reason why not");
     return item;
 }
 
@@ -69,6 +56,18 @@ void pushes_in_turn() {
     check::that(sum == 6, "each waiting push gets room");
 }
 
+void serve_in_turn() {
+    channel<int> ch(2);
+    (void)push(ch, 1);
+    (void)push(ch, 2);
+    sys::thread first([&] { (void)push(ch, 3); });
+    sys::thread second([&] { (void)push(ch, 4); });
+    (void)pop(ch);
+    (void)pop(ch);
+    first.join();
+    second.join();
+}
+
 void two_wait() {
     channel<int> ch;
     int sum = 0;
@@ -79,6 +78,17 @@ void two_wait() {
     first.join();
     second.join();
     check::that(sum == 3, "each waiter gets an item");
+}
+
+void close_a_meeting() {
+    channel<int> ch(0);
+    bool is_accepted = false;
+    sys::thread producer([&] { is_accepted = push(ch, 1); });
+    sys::thread closer([&] { ch.close(); });
+    const std::optional<int> got = pop(ch);
+    producer.join();
+    closer.join();
+    check::that(got.has_value() == is_accepted, "both or neither");
 }
 
 template <std::size_t SegmentSize>
@@ -129,17 +139,14 @@ EKIDEN_MODEL(channel_two_pushes_wait, .old_values = 1,
              .spurious = 0, .weak_failures = 0) {
     pushes_in_turn();
 }
+EKIDEN_MODEL(channel_one_serves_the_other, .old_values = 1,
+             .about = "two pushes wait, and one pop serves both of them in turn", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    serve_in_turn();
+}
 EKIDEN_MODEL(channel_keeps_its_turn, .about = "a push that was served does not serve the next one",
              .preemptions = 2, .mutant = "channel_keeps_its_turn") {
-    channel<int> ch(2);
-    (void)push(ch, 1);
-    (void)push(ch, 2);
-    sys::thread first([&] { (void)push(ch, 3); });
-    sys::thread second([&] { (void)push(ch, 4); });
-    (void)pop(ch);
-    (void)pop(ch);
-    first.join();
-    second.join();
+    serve_in_turn();
 }
 EKIDEN_MODEL(channel_overlooks_waiters, .about = "a push does not check for waiters", .preemptions = 2,
              .mutant = "channel_overlooks_waiters") {
@@ -186,12 +193,20 @@ EKIDEN_MODEL(channel_rendezvous_try, .old_values = 1,
     channel<int> ch(0);
     bool is_taken = false;
     sys::thread producer([&] { is_taken = ch.try_push(1) == queue_status::done; });
-    std::optional<int> item;
-    channel<int>::pop_step step(ch, item);
-    (void)detail::lock_access::core(ch).run_refusable(channel<int>::may_pop, step,
-                                                      wait_limit::after(std::chrono::seconds(1)));
+    const popped<int> item = ch.pop_for(std::chrono::seconds(1));
     producer.join();
     check::that(item.has_value() == is_taken, "both or neither");
+}
+
+EKIDEN_MODEL(channel_rendezvous_close, .old_values = 1,
+             .about = "a rendezvous is closed while a push and a pop meet", .preemptions = 2, .spurious = 0,
+             .weak_failures = 0) {
+    close_a_meeting();
+}
+EKIDEN_MODEL(channel_closes_between_partners, .old_values = 1,
+             .about = "close() comes between a chosen pop and its push", .preemptions = 2, .spurious = 0,
+             .weak_failures = 0, .mutant = "channel_closes_between_partners") {
+    close_a_meeting();
 }
 
 EKIDEN_MODEL(segment_queue_one_slot, .old_values = 2, .about = "two pops, and a new segment for each item",

@@ -155,3 +155,30 @@ POOL_MODEL(elastic_stop, .about = "stop while one is blocked and one stands by",
     done.set();
     pool.stop();
 }
+
+POOL_MODEL(elastic_leaves,
+           .about = "a task blocks while a retired thread keeps its place: then it is replaced",
+           .preemptions = 1, .spurious = 0) {
+    signal_flag first;
+    signal_flag leaves;
+    signal_flag blocks;
+    signal_flag second;
+    thread_pool_options options = elastic(1, 2);
+    options.keep_alive = std::chrono::milliseconds(0);
+    options.on_thread_stop = [&](unsigned) {
+        leaves.set();
+        blocks.wait(); // meanwhile, the pool has no free place
+    };
+    thread_pool pool(options);
+    (void)pool.post([&] { block([&] { first.wait(); }); });
+    (void)pool.post([&] { first.set(); });
+    leaves.wait();
+    (void)pool.post([&] {
+        block([&] {
+            blocks.set();
+            second.wait();
+        });
+    });
+    (void)pool.post([&] { second.set(); });
+    pool.wait_idle();
+}

@@ -269,6 +269,19 @@ HINTED_MODEL(sleep_signal_any, .about = "wake-ups without the token, at any time
     second.join();
 }
 
+HINTED_MODEL(sleep_signal_any_token, .about = "a wake-up without the token leaves the token free",
+             .preemptions = 4) {
+    work w(1);
+    sys::thread worker([&] {
+        w.sleep.prepare_wait(0, false);
+        if (w.sleep.commit_wait(0, nullptr) == event_count::wake_up::notified) w.sleep.end_search();
+    });
+    while (w.sleep.signal_any(1) == 0) sys::yield();
+    worker.join();
+    check::that(w.sleep.try_begin_search(), "the token is free");
+    check::that(!w.sleep.try_begin_search(), "one worker has the token");
+}
+
 HINTED_MODEL(sleep_deadline, .about = "a deadline, a notification and the token", .preemptions = 4) {
     work w(1);
     sys::thread producer([&] { w.post(); });

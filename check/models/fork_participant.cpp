@@ -216,6 +216,26 @@ FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what
     worker.join();
 }
 
+/// Forks `depth` calls, each inside of the one before, and calls `inside()` there.
+template <class Inside>
+void fork_nested(fork_scope& scope, int depth, Inside inside) {
+    if (depth == 0) return inside();
+    parallel_invoke(scope, [=](fork_scope& inner) { fork_nested(inner, depth - 1, inside); }, [] {});
+}
+
+FORK_MODEL(fork_many_children_wake_more,
+           .about = "if many children wait, more than the one worker with the token is woken") {
+    constexpr unsigned workers = 6;
+    two_parties participants(workers);
+    for (unsigned w = 0; w != workers; ++w) participants.sleep().prepare_wait(w, false);
+    participants.root([&](fork_scope& scope) {
+        fork_nested(scope, 4, [&] {
+            check::that(participants.sleep().waiting() == workers - 2,
+                        "one has the token, one was signalled");
+        });
+    });
+}
+
 FORK_MODEL(fork_quiet_end_wakes,
            .about = "what is published while a tree wakes nobody is told to a sleeper afterwards",
            .preemptions = 2, .spurious = 0, .weak_failures = 0) {

@@ -272,6 +272,28 @@ STRAND_MODEL(lanes_two_handles, .about = "lanes and an executor of theirs are de
     other.join();
 }
 
+STRAND_MODEL(lanes_two_last_drains,
+             .about = "[LN1] two threads run the last drains of a shard after the lanes were destroyed",
+             .preemptions = 2) {
+    one_place context;
+    account first;
+    account second;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        (void)l.post(1, first.note(0));
+        (void)l.post(2, second.note(0));
+    }
+    const auto run_rest = [&context] {
+        while (context.run_one()) {
+        }
+    };
+    sys::thread runner(run_rest);
+    run_rest();
+    runner.join();
+    run_rest();
+    check::that(first.ran.size() == 1 && second.ran.size() == 1, "each ran once");
+}
+
 STRAND_MODEL(lanes_wait_gives_up, .about = "a wait for an idle lane gives up while the lane falls idle",
              .preemptions = 2) {
     one_place context;

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace {
@@ -33,7 +34,50 @@ void run_rest(one_place& context) {
     }
 }
 
+/// An operation of the scheduler of a lane. close() leaves it in the lane.
+struct operation final
+    : std::remove_pointer_t<decltype(detail::sink_access::base_of_operations<handle::executor_type>())> {
+    using base =
+        std::remove_pointer_t<decltype(detail::sink_access::base_of_operations<handle::executor_type>())>;
+
+    operation(account& to, int number, const handle::executor_type& on)
+        : base(&answer, on), call(to.note(number)) {}
+    static const char* answer(task* self, task_request request) {
+        check::that(request == task_request::run, "the operation is not abandoned");
+        auto note = std::move(*static_cast<operation*>(self)->call);
+        static_cast<operation*>(self)->call.reset();
+        note();
+        return nullptr;
+    }
+
+    std::optional<decltype(std::declval<account&>().note(0))> call;
+};
+
 } // namespace
+
+HINT_MODEL(lanes_close_leaves_operations,
+           .about = "a lane is closed while it runs, and operations are started before and after",
+           .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        const handle one = l.lane(1);
+        const handle::executor_type on = one.get_executor();
+        operation early(all, 1, on);
+        operation late(all, 3, on);
+        sys::thread runner([&] { all.run_until(context, 4); });
+        (void)l.post(one, all.note(0));
+        (void)detail::sink_access::accept_operation(on, &early);
+        (void)l.post(one, all.note(2));
+        (void)l.close(one);
+        (void)detail::sink_access::accept_operation(on, &late);
+        runner.join();
+        run_rest(context);
+        check::that(l.active() == 0, "the lane is idle");
+        check::that(all.ran.size() >= 2 && all.in_order(1, 3), "the operations ran once, in order");
+    }
+}
 
 STRAND_MODEL(lanes_handle_against_drain,
              .about = "the last handle is destroyed while a drain runs the lane and would erase it",

@@ -23,7 +23,7 @@ namespace {
 
 /// The time of a fork of fib, in ns of the wall clock.
 double fork_join(const setting& s) {
-    const std::int64_t n = s.cores > 16 ? 26 : 22;
+    const std::int64_t n = s.cores > 16 ? 34 : 22;
     std::int64_t forks[2] = {0, 0}; // of fib(i - 2) and fib(i - 1)
     std::int64_t all = 0;
     for (std::int64_t i = 2; i <= n; ++i) {

@@ -63,6 +63,7 @@ struct implementation {
     int order = 0;            // position in the table
     std::string program = {}; // the executable, in the same folder, that runs it; empty: this one
     bool ranked = true;       // false: does less than the others; it is shown, but cannot win
+    std::string manner = {};  // a word, such as "spins": rows with the same word are compared with each other
 };
 
 /// A row that cannot be measured because its package was not found when the lab was built.

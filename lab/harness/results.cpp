@@ -81,6 +81,7 @@ nlohmann::json to_json(const experiment& e, const cell_result& cell) {
                         {"title", cell.what.title},
                         {"note", cell.what.note},
                         {"ranked", cell.what.ranked},
+                        {"manner", cell.what.manner},
                         {"variant", cell.variant},
                         {"pinned", cell.pinned},
                         {"status", to_string(cell.status)},

@@ -50,7 +50,8 @@ private:
 
 /// Adds the row of the current compiler. g++ also adds libomp's row, which the other executable runs.
 template <class System = openmp>
-bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "", bool ranked = true) {
+bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "", bool ranked = true,
+                const char* manner = "") {
 #if !defined(LAB_LIBOMP)
     add(implementation{.experiment = experiment,
                        .name = "openmp-libomp",
@@ -58,9 +59,10 @@ bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "
                        .note = note,
                        .order = 61,
                        .program = "ekiden-lab-libomp",
-                       .ranked = ranked});
+                       .ranked = ranked,
+                       .manner = manner});
 #endif
-    return add_row<System>(experiment, run, note, ranked);
+    return add_row<System>(experiment, run, note, ranked, manner);
 }
 
 } // namespace lab::peers

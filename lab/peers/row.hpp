@@ -16,7 +16,8 @@ struct row {
 
 /// Adds System's row to an experiment.
 template <class System>
-bool add_row(const char* experiment, void (*run)(cell&), const char* note = "", bool ranked = true) {
+bool add_row(const char* experiment, void (*run)(cell&), const char* note = "", bool ranked = true,
+             const char* manner = "") {
     const row& r = System::row;
     return add(implementation{.experiment = experiment,
                               .name = r.name,
@@ -25,7 +26,8 @@ bool add_row(const char* experiment, void (*run)(cell&), const char* note = "", 
                               .run = run,
                               .pinnable = r.pinnable,
                               .order = r.order,
-                              .ranked = ranked});
+                              .ranked = ranked,
+                              .manner = manner});
 }
 
 } // namespace lab::peers

@@ -12,8 +12,8 @@ import re
 import pandas as pd
 
 SCHEMA = 2
-CELL = ["experiment", "variant", "pinned", "implementation", "title", "order", "note", "ranked", "status", "reason",
-        "scale", "rounds", "date", "series", "wall_s", "cpu_s", "voluntary_switches", "involuntary_switches"]
+CELL = ["experiment", "variant", "pinned", "implementation", "title", "order", "note", "ranked", "manner", "status",
+        "reason", "scale", "rounds", "date", "series", "wall_s", "cpu_s", "voluntary_switches", "involuntary_switches"]
 
 
 class Results:
@@ -38,12 +38,13 @@ class Results:
                 key = {"experiment": experiment["name"], "variant": cell["variant"], "pinned": cell["pinned"],
                        "implementation": cell["implementation"], "title": cell["title"]}
                 usage = {name: values["median"] for name, values in cell.get("usage", {}).items()}
-                cells.append({**key, "order": number, "note": cell["note"], "ranked": cell.get("ranked", True),
+                kind = {"ranked": cell.get("ranked", True), "manner": cell.get("manner", "")}
+                cells.append({**key, **kind, "order": number, "note": cell["note"],
                               "status": cell["status"], "reason": cell["reason"], "scale": cell["scale"],
                               "rounds": cell["rounds"], "date": cell["date"],
                               "series": cell.get("series", {}), **usage})
                 for name, values in cell.get("figures", {}).items():
-                    figures.append({**key, "figure": name, "ranked": cell.get("ranked", True), **values})
+                    figures.append({**key, **kind, "figure": name, **values})
         self.cells = pd.DataFrame(cells, columns=CELL)
         self.fresh = self.cells.date >= self.machine["date"]
         self.figures = pd.DataFrame(figures)

@@ -10,7 +10,7 @@ import line_counts
 import sections
 import targets
 from model import readable, words
-from winners import Comparison, missing_peers
+from winners import Comparison, manners, missing_peers, named
 
 KINDS = {"tour": "tour", "quick": "quick run", "full": "full run", "smoke": "smoke run"}
 STYLE = pathlib.Path(__file__).with_name("style.css")
@@ -65,19 +65,20 @@ def _head(results):
             f"costs on this machine</h1><dl class=\"facts\">{rows}</dl>{warnings}<nav>{links}</nav></header>")
 
 
-def _winner(results, experiment, variant, first):
+def _winner(results, experiment, variant, manner, first):
     """Returns one line of the summary, or nothing: the best library, and how ekiden compares with the best peer. Only
     the first line of an experiment has its name."""
-    c = Comparison(results, experiment, variant)
+    c = Comparison(results, experiment, variant, manner)
     if not c.complete:
         return ""
     verdict, css = c.verdict()
     link = f'<a href="#{experiment["name"]}">{html.escape(experiment["title"])}</a>' if first else ""
     age = results.age(experiment["name"], variant["name"])
+    ours = f"<span>{html.escape(c.us['title'])}</span>" if manner else ""
     what = f'{words(variant["title"])}, {words(c.figure["title"])}' + (f" ({age})" if age else "")
     return (f'<tr{"" if first else " class=more"}><th scope="row">{link}<span>{what}</span></th>'
-            f'<td class="own">{readable(c.us["median"], c.figure["unit"])}</td>'
-            f'<td>{readable(c.best["median"], c.figure["unit"])}<span>{html.escape(c.best["title"])}</span></td>'
+            f'<td class="own">{readable(c.us["median"], c.figure["unit"])}{ours}</td>'
+            f'<td>{readable(c.best["median"], c.figure["unit"])}<span>{html.escape(named(c.best))}</span></td>'
             f'<td><b class="{css}">{verdict}</b></td></tr>')
 
 
@@ -86,7 +87,8 @@ def _winners(results):
     for experiment in results.experiments:
         lines = ""
         for variant in experiment["variants"] if experiment["name"] != "ablation" else []:
-            lines += _winner(results, experiment, variant, not lines)
+            for manner in ["", *manners(results, experiment, variant)]:
+                lines += _winner(results, experiment, variant, manner, not lines)
         rows += lines
     failed = results.cells[results.cells.status == "FAILED"]
     missing = results.cells[results.cells.status == "not installed"]

@@ -1,14 +1,14 @@
 """The page that the terminal shows at the end of a run, with a line for each experiment.
 
-Used by: report.py. It fits into 80 columns and uses up to 100. If nothing has failed and no peer is missing, there are
-five more lines than experiments. A page that goes to a file or a pipe has no limit, so its names are whole.
+Used by: report.py. It fits into 80 columns and uses up to 100. An experiment has one line, and a line for each row of
+ekiden that works like some peers. A page that goes to a file or a pipe has no limit, so its names are whole.
 """
 
 import textwrap
 
 import targets
 from model import digits, readable
-from winners import Comparison, missing_peers, own_row
+from winners import Comparison, manners, missing_peers, named, own_row
 
 # Whose source measured the same amount of work per figure as even a quick run does.
 SAME_WORK = ("throughput", "latency", "ablation")
@@ -18,7 +18,7 @@ PLAIN, BOLD, RED, GREEN, FAINT = "\033[0m", "\033[1m", "\033[31m", "\033[32m", "
 def page(results, width, colour, report):
     """Returns the page as text. `width` is None without a limit. `report` is the path of the full report."""
     width = 1000 if width is None else max(80, min(width, 100))
-    ran = [_row(results, name) for name in results.run["experiments"]]
+    ran = [row for name in results.run["experiments"] for row in _rows(results, name)]
     lines = [_title(results)]
     if results.machine.get("disturbed"):
         lines.append(f"WARNING: others used {results.machine['used_by_others']:.1f} cores of this machine when the run "
@@ -27,7 +27,11 @@ def page(results, width, colour, report):
     lines += _failures(results, width, colour)
     lines += _missing(results, width)
     lines.append("ratio: above 1 ekiden is ahead, ~ within the spread; src: the source's figure")
-    if any(row[6].endswith("*") for row in ran):
+    if any(not row[0] for row in ran):
+        lines.append("indented: another row of ekiden, beside peers that work like it; a word says how")
+    if any("CPU " in row[6] for row in ran):
+        lines.append("CPU: processor time of ekiden|best peer, or how many processors they used")
+    if any("*" in row[6] for row in ran):
         lines.append("goals*: beside a peer that promises the same, and not beside the best peer of the line")
     lines.append(f"see {report}#NAME; './dev lab NAME' measures all its cells, --quick all")
     return "".join(line[:width + 9 * line.count("\033")].rstrip() + "\n" for line in lines)
@@ -47,20 +51,34 @@ def _rounds(low, high):
     return f"{low} to {high} rounds" if low != high else f"{low} round{'s' if low != 1 else ''}"
 
 
-def _row(results, name):
-    """Returns the texts (name, what, ekiden, best, its name, ratio, source or goals, state). The state determines the
-    color of the line."""
+def _rows(results, name):
+    """Returns the lines of an experiment, as the texts (name, what, ekiden, best, its name, ratio, source or goals,
+    state). The state determines the color of the line. The first line has our usual row. Each further line has a row
+    of ekiden that works like some peers, and has no name."""
     experiment = next((e for e in results.experiments if e["name"] == name), None)
     variant = _headline(results, experiment)
     if variant is None:
-        return name, "", "not measured", "", "", "", "", "absent"
+        return [(name, "", "not measured", "", "", "", "", "absent")]
+    rows = [_row(results, experiment, variant)]
+    for manner in manners(results, experiment, variant):
+        c = Comparison(results, experiment, variant, manner)
+        unit = c.figure["unit"]
+        rows.append(("", f"  {c.us['title']}", _short(c.us["median"], unit), _short(c.best["median"], unit), named(c.best),
+                     _ratio(c), _processors(results, experiment, variant, c), _state(c)))
+    return rows
+
+
+def _row(results, experiment, variant):
+    name = experiment["name"]
     what = variant["headline"] or variant["title"]
     cells = results.of(name, variant["name"])
     own = cells[cells.implementation == own_row(experiment)]
     c = Comparison(results, experiment, variant)
     unit = c.figure["unit"]
-    best = [_short(c.best["median"], unit), c.best["title"]] if c.best is not None else ["-", ""]
+    best = [_short(c.best["median"], unit), named(c.best)] if c.best is not None else ["-", ""]
     beside = _beside(results, experiment, variant, c)
+    if c.complete and c.best["manner"]:
+        beside = f"{beside} {_processors(results, experiment, variant, c)}".strip()
     if not own.empty and own.iloc[0].status == "FAILED":
         return name, what, "FAILED", *best, "", beside, "failed"
     if c.us is None or own.empty:
@@ -68,6 +86,18 @@ def _row(results, name):
     if c.best is None:
         return name, what, _short(c.us["median"], unit), *best, "", beside, "par"
     return name, what, _short(c.us["median"], unit), *best, _ratio(c), beside, _state(c)
+
+
+def _processors(results, experiment, variant, c):
+    """Returns the processor time of both, or the numbers of processors that they used if no figure is a CPU time."""
+    rows = (c.us.name, c.best.name)
+    figure = next((f for f in experiment["figures"] if f["title"].startswith("CPU time") and f != c.figure), None)
+    if figure is not None:
+        both = [results.median(experiment["name"], variant["name"], figure["name"], row) for row in rows]
+        if None not in both:
+            return "CPU " + "|".join(_short(value, figure["unit"]) for value in both)
+    cells = results.of(experiment["name"], variant["name"]).set_index("implementation")
+    return "CPU " + "|".join(digits(cells.loc[row, "cpu_s"] / cells.loc[row, "wall_s"]) for row in rows)
 
 
 def _headline(results, experiment):

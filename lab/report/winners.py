@@ -19,11 +19,29 @@ def missing_peers(cells):
     return ", ".join(sorted({f"{c.title} ({c.reason.removeprefix('package ')})" for c in cells.itertuples()}))
 
 
+def named(row):
+    """Returns the title of a row, with its word."""
+    return f"{row['title']}, {row['manner']}" if row["manner"] else row["title"]
+
+
+def manners(results, experiment, variant):
+    """Returns the words, such as "spins", that a row of ekiden and a row of a peer have in this variant."""
+    table = results.summary(experiment["name"], variant["name"], variant["primary"])
+    if table.empty:
+        return []
+    own = table.index.str.startswith("ekiden")
+    return sorted(set(table[table.ranked & own].manner) & set(table[table.ranked & ~own].manner) - {""})
+
+
 class Comparison:
     """`figure` is the compared figure. `us` and `best` are summaries with the implementation's title, or None if no
-    cell has the figure. Rows that do less than the others (not ranked) cannot win."""
+    cell has the figure. Rows that do less than the others (not ranked) cannot win.
 
-    def __init__(self, results, experiment, variant):
+    With a `manner`, the best rows of ekiden and of the peers that have this word are compared. Without it, our row is
+    own_row(), and the peers are those without a row of ekiden that does the same, or all if there are no such peers.
+    """
+
+    def __init__(self, results, experiment, variant, manner=""):
         self.experiment = experiment
         self.figure = figure_of(experiment, variant["primary"])
         self.us = self.best = None
@@ -33,11 +51,20 @@ class Comparison:
         table = table[table.ranked]
         own = table[table.index.str.startswith("ekiden")]
         peers = table[~table.index.str.startswith("ekiden")]
-        if not own.empty:
+        if manner:
+            own, peers = own[own.manner == manner], peers[peers.manner == manner]
+        else:
+            others = peers[~peers.manner.isin(manners(results, experiment, variant))]
+            peers = peers if others.empty else others
+        if not own.empty and manner:
+            self.us = self._best(own)
+        elif not own.empty:
             self.us = own.loc[own_row(experiment)] if own_row(experiment) in own.index else own.iloc[0]
         if not peers.empty:
-            by = peers["median"].idxmin() if self.figure["lower_is_better"] else peers["median"].idxmax()
-            self.best = peers.loc[by]
+            self.best = self._best(peers)
+
+    def _best(self, table):
+        return table.loc[table["median"].idxmin() if self.figure["lower_is_better"] else table["median"].idxmax()]
 
     @property
     def complete(self):

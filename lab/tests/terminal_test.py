@@ -18,6 +18,30 @@ def scale(results, experiment, implementation, figure, median):
                     cell["figures"][figure][part] = median
 
 
+def check_manners(run, page, line):
+    """A peer that spins is compared with our row that spins, on a line of its own, with the processor time of both. The
+    first line leaves it out."""
+    changed = copy.deepcopy(run)
+    for e in changed["experiments"]:
+        for cell in e["cells"] if e["name"] == "bursts" else []:
+            cell["manner"] = "spins" if cell["implementation"] in ("ekiden-awake", "openmp-libomp") else ""
+    for implementation, us, cpu in (("ekiden", 30.0, 40.0), ("ekiden-awake", 8.0, 90.0), ("openmp-libomp", 4.0, 95.0)):
+        scale(changed, "bursts", implementation, "us", us)
+        scale(changed, "bursts", implementation, "cpu_us", cpu)
+    text = page(changed)
+    shown = line(text, "bursts")
+    assert "30.0 us" in shown and "OpenMP (libomp)" not in shown, shown
+    shown = text.splitlines()[text.splitlines().index(shown) + 1]
+    assert shown.split() == ("ekiden, spin_time 1 ms 8.00 us 4.00 us OpenMP (libomp), spins 0.50x "
+                             "CPU 90.0 us|95.0 us").split(), shown
+    # Without such a row of ours, the first line has the peer, with its word.
+    for e in changed["experiments"]:
+        for cell in e["cells"] if e["name"] == "bursts" else []:
+            cell["manner"] = "spins" if cell["implementation"] == "openmp-libomp" else ""
+    shown = line(page(changed), "bursts")
+    assert "OpenMP (libomp), spins" in shown and "CPU 40.0 us|95.0 us" in shown, shown
+
+
 def main(folder, results):
     if not importlib.util.find_spec("pandas"):
         print("skipped: pandas is missing")
@@ -62,6 +86,8 @@ def main(folder, results):
                           median if cell["implementation"].startswith("ekiden") else 100.0)
         shown = line(page(changed, colour=True), "spin-vs-mutex")
         assert "~1.00x" in shown and terminal.RED not in shown and terminal.GREEN not in shown, shown
+
+    check_manners(run, page, line)
 
     # Without a terminal, all names are whole. A narrow terminal cuts them.
     for width, is_whole in ((None, True), (80, False)):

@@ -5,7 +5,6 @@ if(NOT EKIDEN_INSTALL)
   return()
 endif()
 
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS ekiden ekiden_parallel_scheduler EXPORT ekiden-targets

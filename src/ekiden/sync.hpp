@@ -15,6 +15,7 @@
 #include <ekiden/sync/hybrid_mutex.hpp>
 #include <ekiden/sync/latch.hpp>
 #include <ekiden/sync/mutex.hpp>
+#include <ekiden/sync/queue_operations.hpp>
 #include <ekiden/sync/queue_status.hpp>
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/rw_policy.hpp>

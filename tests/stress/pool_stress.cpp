@@ -22,6 +22,9 @@
 #include <dirent.h>
 #include <unistd.h>
 #endif
+#if defined(__APPLE__)
+#include <tests/unit/thread_count_macos.hpp>
+#endif
 
 namespace {
 
@@ -54,12 +57,19 @@ long descriptor_count() {
 #else
 /// Returns the resident memory of this process in KiB.
 long resident_kib() {
+#if defined(__APPLE__)
+    mach_task_basic_info info{};
+    mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
+    (void)::task_info(::mach_task_self(), MACH_TASK_BASIC_INFO, reinterpret_cast<task_info_t>(&info), &count);
+    return static_cast<long>(info.resident_size / 1024);
+#else
     long pages = 0;
     if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
         if (std::fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
         std::fclose(file);
     }
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
+#endif
 }
 
 long entries(const char* directory) {
@@ -71,8 +81,13 @@ long entries(const char* directory) {
     return count;
 }
 
+#if defined(__APPLE__)
+long thread_count() { return ekiden_test::count_threads_of_process(); }
+long descriptor_count() { return entries("/dev/fd"); }
+#else
 long thread_count() { return entries("/proc/self/task"); }
 long descriptor_count() { return entries("/proc/self/fd"); }
+#endif
 #endif
 
 /// Returns the number of threads of this process, when it is at most `expected` or a minute has passed. A

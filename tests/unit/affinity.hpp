@@ -1,7 +1,9 @@
 /// The processors that the process and its threads may use.
 #pragma once
 
-#if !defined(_WIN32)
+#if defined(__APPLE__)
+#include <thread>
+#elif !defined(_WIN32)
 #include <cstddef>
 #include <sched.h>
 #include <unistd.h>
@@ -22,6 +24,16 @@ public:
 
 private:
     unsigned long long before_ = 0;
+};
+#elif defined(__APPLE__)
+[[nodiscard]] inline int processors_of_this_thread() {
+    return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+/// macOS cannot restrict the process, so the tests that use this class are skipped.
+class one_processor {
+public:
+    ~one_processor() {} // NOLINT: an object without a destructor would be an unused variable
 };
 #else
 /// Returns how many processors the calling thread may use.

@@ -3,7 +3,12 @@
 
 #include <tests/unit/child_process.hpp>
 
-#if !defined(_WIN32)
+#if defined(__APPLE__)
+#include <cstdint>
+#include <mach-o/dyld.h>
+#include <string>
+#include <unistd.h>
+#elif !defined(_WIN32)
 #include <cstddef>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -35,6 +40,11 @@ child_result run_test_case_in_fresh_process(const char* name, F&& prepare) {
         (void)!::readlink("/proc/self/exe", self, sizeof self - 1);
         ::execl("/bin/sh", "sh", "-c", "exec " EKIDEN_TEST_EMULATOR " \"$0\" \"$@\"", self, filter.c_str(),
                 "--no-skip=true", nullptr);
+#elif defined(__APPLE__)
+        char self[4096] = {};
+        std::uint32_t size = sizeof self;
+        if (::_NSGetExecutablePath(self, &size) == 0)
+            ::execl(self, "fresh", filter.c_str(), "--no-skip=true", nullptr);
 #else
         ::execl("/proc/self/exe", "fresh", filter.c_str(), "--no-skip=true", nullptr);
 #endif
@@ -46,6 +56,7 @@ inline child_result run_test_case_in_fresh_process(const char* name) {
     return run_test_case_in_fresh_process(name, [] {});
 }
 
+#if !defined(__APPLE__)
 /// From now on, the system call `number` fails with `error` in this process and in the processes that it
 /// starts. Returns false if the system does not allow this.
 inline bool forbid_system_call(unsigned number, unsigned error) {
@@ -59,6 +70,7 @@ inline bool forbid_system_call(unsigned number, unsigned error) {
     return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
            && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
+#endif
 #endif
 
 } // namespace ekiden_test

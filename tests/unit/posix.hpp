@@ -1,5 +1,5 @@
 /// What tests use of POSIX. On Windows, the header has the same names, and a test case that needs more is
-/// skipped with a reason.
+/// skipped with a reason. The same holds for macOS and a test case that needs Linux.
 #pragma once
 
 #include <csignal>
@@ -15,6 +15,18 @@
 #include <thread>
 #else
 #include <sys/wait.h>
+#endif
+
+#if defined(__APPLE__)
+/// Ends the test case if the system is macOS. The output tells the reason, and CTest counts the case as
+/// skipped.
+#define EKIDEN_SKIP_ON_MACOS(reason)                                                                         \
+    do {                                                                                                     \
+        MESSAGE("skipped on macOS: " reason);                                                                \
+        return;                                                                                              \
+    } while (false)
+#else
+#define EKIDEN_SKIP_ON_MACOS(reason) (void)0
 #endif
 
 #if defined(_WIN32)

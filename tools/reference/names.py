@@ -11,7 +11,7 @@ NAMESPACES = ("ekiden", "ekiden::records", "ekiden::sim", "ekiden::trace", "ekid
 LIBRARY = "For the library"  # begins the text of a name in conventional.txt that the reference leaves out
 PRIVATE = re.compile(r"For the library's own use|\bPrivate;")  # in the comment of a public member
 # Private classes that declarations name all the same: bases of public classes, and objects that programs only pass on.
-OPAQUE = ("buffer_base", "mutex_base", "stop_state", "coroutine_promise")
+OPAQUE = ("buffer_base", "queue_operations", "mutex_base", "stop_state", "coroutine_promise")
 # Public names that lie in private headers, and the public header on whose page they stand.
 ELSEWHERE = {
     "async/detail/select_wait.hpp": ("async/select.hpp", ("select_priority",)),

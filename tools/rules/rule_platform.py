@@ -8,10 +8,10 @@ import tree
 NAMES = re.compile(
     r"\bstd::(atomic\w*|memory_order\w*|j?thread|this_thread|(recursive_|timed_|recursive_timed_|shared_|shared_timed_)?mutex"
     r"|condition_variable\w*|counting_semaphore|binary_semaphore|latch|barrier)\b"
-    r"|\b(FUTEX_\w+|SYS_futex\w*|pthread_\w+|__atomic_\w+|__sync_\w+)\b|\b(?:sched_\w+|syscall)(?=\s*\()"
+    r"|\b(FUTEX_\w+|SYS_futex\w*|pthread_\w+|__atomic_\w+|__sync_\w+|os_sync_\w+|__ulock_\w+)\b|\b(?:sched_\w+|syscall)(?=\s*\()"
 )
 HEADERS = {"atomic", "thread", "condition_variable", "semaphore", "latch", "barrier", "linux/futex.h", "pthread.h",
-           "sched.h", "sys/syscall.h"}
+           "sched.h", "sys/syscall.h", "mach/mach.h", "os/os_sync_wait_on_address.h", "windows.h"}
 
 
 def check(root):
@@ -39,4 +39,6 @@ BAD = [
     {"src/ekiden/pool/a.cpp": "std::condition_variable_any c;\n"},
     {"src/ekiden/sync/a.cpp": "syscall(SYS_futex, p);\n"},
     {"src/ekiden/sync/a.cpp": "pthread_rwlock_t l;\n"},
+    {"src/ekiden/sync/a.cpp": "os_sync_wake_by_address_any(p, 4, f);\n"},
+    {"src/ekiden/pool/a.cpp": "#include <mach/mach.h>\n"},
 ]

@@ -92,7 +92,7 @@ def places(root, public, detail):
 
 def order(root):
     for name in ("EKIDEN_PUBLIC_HEADERS", "EKIDEN_DETAIL_HEADERS", "EKIDEN_ADAPTER_HEADERS", "EKIDEN_SOURCES",
-                 "EKIDEN_LINUX_SOURCES", "EKIDEN_WINDOWS_SOURCES"):
+                 "EKIDEN_LINUX_SOURCES", "EKIDEN_MACOS_SOURCES", "EKIDEN_POSIX_SOURCES", "EKIDEN_WINDOWS_SOURCES"):
         listed = tree.cmake_list(root, name)
         pairs = [(path != ALL, "/" in path, path) for path in listed]
         for before, after in zip(pairs, pairs[1:]):

@@ -27,9 +27,11 @@ private:
 };
 
 /// The caller is a worker of the pool.
+template <unsigned SpinUs>
 class in_pool {
 public:
-    explicit in_pool(unsigned workers) : pool_({.threads = workers}) {}
+    explicit in_pool(unsigned workers)
+        : pool_({.threads = workers, .spin_time = std::chrono::microseconds(SpinUs)}) {}
 
     template <class Body>
     void enter(const Body& body) {
@@ -48,20 +50,24 @@ private:
 };
 
 template <class System>
-bool add_one(const char* name, const char* title, int order, const char* note) {
+bool add_one(const char* name, const char* title, int order, const char* note, const char* manner = "") {
     return add(implementation{.experiment = "bursts",
                               .name = name,
                               .title = title,
                               .note = note,
                               .run = &run<System>,
-                              .order = order});
+                              .order = order,
+                              .manner = manner});
 }
 
-const bool added = add_one<from_outside<0>>("ekiden", "ekiden", 1, "")
-                   && add_one<from_outside<1000>>("ekiden-awake", "ekiden, spin_time 1 ms", 2,
-                                                  "idle workers stay awake for 1 ms")
-                   && add_one<in_pool>("ekiden-group", "ekiden, task_group", 3,
-                                       "the caller is a worker, and runs tasks while it waits");
+const bool added =
+    add_one<from_outside<0>>("ekiden", "ekiden", 1, "")
+    && add_one<from_outside<1000>>("ekiden-awake", "ekiden, spin_time 1 ms", 2,
+                                   "idle workers stay awake for 1 ms", "spins")
+    && add_one<in_pool<0>>("ekiden-group", "ekiden, task_group", 3,
+                           "the caller is a worker, and runs tasks while it waits")
+    && add_one<in_pool<1000>>("ekiden-group-awake", "ekiden, task_group, spin_time 1 ms", 4,
+                              "the caller is a worker; idle workers stay awake for 1 ms", "spins");
 
 } // namespace
 } // namespace lab::bursts

@@ -34,7 +34,9 @@ private:
 };
 
 const bool added = peers::add_row<onetbb_bursts>(
-    "bursts", &run<onetbb_bursts>, "the caller is one of the threads, and runs tasks while it waits");
+    "bursts", &run<onetbb_bursts>,
+    "the caller is one of the threads, and runs tasks while it waits; idle threads spin for a time", true,
+    "spins");
 
 } // namespace
 } // namespace lab::bursts

@@ -18,7 +18,8 @@ struct openmp_bursts : peers::openmp {
 };
 
 const bool added = peers::add_openmp<openmp_bursts>(
-    "bursts", &run<openmp_bursts>, "the caller is one of the threads, and runs tasks while it waits");
+    "bursts", &run<openmp_bursts>,
+    "the caller is one of the threads, and runs tasks while it waits; idle threads spin", true, "spins");
 
 } // namespace
 } // namespace lab::bursts

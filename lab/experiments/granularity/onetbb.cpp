@@ -7,7 +7,7 @@ namespace {
 const bool added = peers::add_row<peers::onetbb>("granularity", &run<peers::onetbb>);
 
 const bool added_group = peers::add_row<peers::onetbb_task_group>(
-    "granularity", &run<peers::onetbb_task_group>, "the producer is a member of the team");
+    "granularity", &run<peers::onetbb_task_group>, "the producer is a member of the team", true, "team");
 
 } // namespace
 } // namespace lab::granularity

@@ -4,8 +4,8 @@
 namespace lab::granularity {
 namespace {
 
-const bool added =
-    peers::add_openmp("granularity", &run<peers::openmp>, "the producer is a member of the team");
+const bool added = peers::add_openmp("granularity", &run<peers::openmp>,
+                                     "the producer is a member of the team", true, "team");
 
 } // namespace
 } // namespace lab::granularity

@@ -7,7 +7,7 @@ namespace {
 
 using strands = strand_per_key<peers::boost_asio_executors>;
 
-const bool added = peers::add_row<strands>("lanes", &run<strands>, "a strand per key");
+const bool added = peers::add_row<strands>("lanes", &run<strands>, "a strand per key", true, "handles");
 
 } // namespace
 } // namespace lab::lanes

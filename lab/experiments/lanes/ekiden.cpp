@@ -62,14 +62,16 @@ const bool added_handles = add(implementation{.experiment = "lanes",
                                               .title = "ekiden, by handle",
                                               .note = "a handle of a lane per key",
                                               .run = &run<own_handles>,
-                                              .order = 1});
+                                              .order = 1,
+                                              .manner = "handles"});
 
 const bool added_strands = add(implementation{.experiment = "lanes",
                                               .name = "ekiden-strands",
                                               .title = "ekiden strands",
                                               .note = "a strand per key",
                                               .run = &run<strands>,
-                                              .order = 2});
+                                              .order = 2,
+                                              .manner = "handles"});
 
 } // namespace
 } // namespace lab::lanes

@@ -86,12 +86,14 @@ private:
     ekiden::thread_pool pool_;
 };
 
-const bool added = peers::add_row<own_queues<0>>("lanes", &run<own_queues<0>>, "on ekiden's pool");
+const bool added =
+    peers::add_row<own_queues<0>>("lanes", &run<own_queues<0>>, "on ekiden's pool", true, "handles");
 
 const bool added_striped =
     peers::add_row<own_queues<193>>("lanes", &run<own_queues<193>>,
                                     "on ekiden's pool; keys that share a queue wait for "
-                                    "each other");
+                                    "each other",
+                                    true, "stripes");
 
 const bool added_locks = peers::add_row<lock_in_task>("lanes", &run<lock_in_task>,
                                                       "on ekiden's pool; does not keep the order", false);

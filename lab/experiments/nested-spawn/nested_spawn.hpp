@@ -22,10 +22,28 @@ struct tree_task {
     std::uint32_t last;
 
     void operator()() const {
-        if (2 * number <= last) {
-            spawn(*system, tree_task{system, done, present, 2 * number, last});
-            spawn(*system, tree_task{system, done, present, 2 * number + 1, last});
+        run([this](const tree_task& left, const tree_task& right) {
+            spawn(*system, left);
+            spawn(*system, right);
+        });
+    }
+    /// For a system whose tasks get a scope, and run their children in it.
+    template <class Scope>
+        requires requires(System& in, Scope& scope, const tree_task& task) {
+            in.spawn_two(scope, task, task);
         }
+    void operator()(Scope& scope) const {
+        run([this, &scope](const tree_task& left, const tree_task& right) {
+            system->spawn_two(scope, left, right);
+        });
+    }
+
+private:
+    template <class SpawnTwo>
+    void run(SpawnTwo spawn_two) const {
+        if (2 * number <= last)
+            spawn_two(tree_task{system, done, present, 2 * number, last},
+                      tree_task{system, done, present, 2 * number + 1, last});
         if (present) present->mark(number - 1);
         done->hit();
     }

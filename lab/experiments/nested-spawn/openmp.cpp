@@ -4,7 +4,8 @@
 namespace lab::nested_spawn {
 namespace {
 
-const bool added = peers::add_openmp("nested-spawn", &run<peers::openmp>);
+const bool added =
+    peers::add_openmp("nested-spawn", &run<peers::openmp>, "runs a task inline if many wait", true, "inline");
 
 } // namespace
 } // namespace lab::nested_spawn

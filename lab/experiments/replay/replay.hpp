@@ -99,7 +99,10 @@ bool add_model(const char* name, const char* title, int order, const char* note 
                               .run = &run<Model>,
                               .pinnable = false,
                               .order = order,
-                              .ranked = Model::promised == promise::order});
+                              .ranked = Model::promised == promise::order,
+                              .manner = Model::formed == shape::serial    ? "serial"
+                                        : Model::formed == shape::sharded ? "sharded"
+                                                                          : ""});
 }
 
 } // namespace lab::replay

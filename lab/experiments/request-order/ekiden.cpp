@@ -54,11 +54,15 @@ private:
 const bool added_fifo = add_method<by_lock<peers::ekiden_fifo_mutex, true>>(
     {"ekiden", "ekiden::fifo_mutex", 0}, "each thread does its own work");
 const bool added_first = add_method<by_desk<sequencer_desk, consumer::first>>(
-    {"ekiden-sequencer-first", "ekiden::sequencer first", 1}, "consumer first; replies to each");
+    {"ekiden-sequencer-first", "ekiden::sequencer first", 1}, "consumer first; replies to each", true,
+    "replies");
 const bool added_last = add_method<by_desk<sequencer_desk, consumer::last>>(
-    {"ekiden-sequencer", "ekiden::sequencer", 2}, "consumed by the thread that starts the others");
+    {"ekiden-sequencer", "ekiden::sequencer", 2}, "consumed by the thread that starts the others", true,
+    "replies");
 const bool added_buffer = add_method<by_desk<buffer_desk, consumer::first>>(
-    {"ekiden-buffer-first", "ekiden::bounded_buffer first", 3}, "consumer first; no replies");
+    {"ekiden-buffer-first", "ekiden::bounded_buffer first", 3}, "consumer first; no replies", true, "queue");
+const bool added_mutex = add_method<by_lock<peers::ekiden_mutex, true>>(
+    {"ekiden-mutex", "ekiden::mutex", 4}, "promises no order", true, "unordered");
 const bool added_q = add_method<by_lock<peers::ekiden_fifo_mutex, false>>(
     {"ekiden-q-fifo", "q_ ekiden::fifo_mutex", 29}, "takes numbers, processes nothing", false);
 

@@ -11,8 +11,8 @@ struct by_ticket : by_lock<peers::ticket_lock, true> {
 
 const bool added_chain = add_method<by_lock<peers::chained_events, true>>(
     {"orderlock", "orderlock", 10}, "chain of events; each thread does its own work");
-const bool added_mutex =
-    add_method<by_lock<peers::std_mutex, true>>({"std-mutex", "std::mutex", 16}, "promises no order");
+const bool added_mutex = add_method<by_lock<peers::std_mutex, true>>({"std-mutex", "std::mutex", 16},
+                                                                     "promises no order", true, "unordered");
 const bool added_mcs = add_method<by_lock<peers::mcs_lock, true>>({"mcs", "MCS lock with futex", 17}, "");
 const bool added_ticket = add_method<by_ticket>({"ticket", "ticket lock, yielding", 18}, "");
 const bool added_q_chain = add_method<by_lock<peers::chained_events, false>>(

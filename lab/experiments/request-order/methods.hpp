@@ -92,7 +92,7 @@ struct by_desk {
 };
 
 template <class Method>
-bool add_method(peers::row row, const char* note, bool ranked = true) {
+bool add_method(peers::row row, const char* note, bool ranked = true, const char* manner = "") {
     return add(implementation{.experiment = "request-order",
                               .name = row.name,
                               .title = row.title,
@@ -100,7 +100,8 @@ bool add_method(peers::row row, const char* note, bool ranked = true) {
                               .run = &run<Method>,
                               .pinnable = false,
                               .order = row.order,
-                              .ranked = ranked});
+                              .ranked = ranked,
+                              .manner = manner});
 }
 
 } // namespace lab::request_order

@@ -81,11 +81,11 @@ struct main_thread {
 };
 
 const bool added_queue = add_method<by_desk<condition_desk<false>, consumer::last>>(
-    {"queue", "queue", 11}, "consumed by the thread that starts the others; no replies");
+    {"queue", "queue", 11}, "consumed by the thread that starts the others; no replies", true, "queue");
 const bool added_new = add_method<by_desk<condition_desk<false>, consumer::first>>(
-    {"queue_new", "queue_new", 12}, "consumer first; no replies");
+    {"queue_new", "queue_new", 12}, "consumer first; no replies", true, "queue");
 const bool added_replying = add_method<by_desk<condition_desk<true>, consumer::first>>(
-    {"queue_new_reply", "queue_new with replies", 13}, "consumer first; a promise for each");
+    {"queue_new_reply", "queue_new with replies", 13}, "consumer first; a promise for each", true, "replies");
 const bool added_main = add_method<main_thread>({"mainthread", "mainthread", 14}, "no threads", false);
 const bool added_q = add_method<by_desk<condition_desk<false>, consumer::none>>(
     {"q_queue", "q_queue", 31}, "takes numbers, processes nothing", false);

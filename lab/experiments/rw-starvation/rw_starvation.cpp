@@ -20,7 +20,7 @@ const bool added = add(experiment{
                 {.name = "reads_per_ms", .title = "reads per ms", .unit = "1", .lower_is_better = false}},
     .variants = {{.name = "seldom",
                   .title = "sections that wait; a write every 200 us",
-                  .headline = "a writer waits"},
+                  .headline = "longest wait"},
                  {.name = "waiting", .title = "sections that wait"},
                  {.name = "empty", .title = "empty sections"}},
     .order = 32});

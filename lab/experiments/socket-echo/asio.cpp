@@ -53,7 +53,7 @@ struct by_awaitables : echo<contexts, coroutines> {
     using echo::echo;
 };
 
-const bool added = peers::add_row<by_callbacks>("socket-echo", &run<by_callbacks>);
+const bool added = peers::add_row<by_callbacks>("socket-echo", &run<by_callbacks>, "", true, "callbacks");
 const bool added_coroutines = peers::add_row<by_awaitables>("socket-echo", &run<by_awaitables>);
 
 } // namespace

@@ -71,8 +71,8 @@ const bool added =
     peers::add_row<by_coroutines>("socket-echo", &run<by_coroutines>, "Asio's sockets on loop_context");
 const bool added_on_asio =
     peers::add_row<on_asio>("socket-echo", &run<on_asio>, "coroutines on Asio's contexts");
-const bool added_callbacks =
-    peers::add_row<by_callbacks>("socket-echo", &run<by_callbacks>, "Asio's sockets on loop_context");
+const bool added_callbacks = peers::add_row<by_callbacks>(
+    "socket-echo", &run<by_callbacks>, "Asio's sockets on loop_context", true, "callbacks");
 
 } // namespace
 } // namespace lab::socket_echo

@@ -130,10 +130,11 @@ private:
     EKIDEN_NOINLINE T& add(sys::atomic<node*>& bucket, std::uint64_t me) {
         auto* const fresh = new node(me, make_);
         node* newest = bucket.load(sys::relaxed);
-        // [CB1] Release: publishes the node, and the nodes behind it. Pairs with the acquire in local().
+        // [CB1] Release: publishes the node. Pairs with the acquire in local(). The step continues the
+        // release sequences of the nodes behind it.
         do {
             fresh->next.write(EKIDEN_MUTANT(combinable_loses_the_others) ? nullptr : newest);
-        } while (!bucket.compare_exchange_weak(newest, fresh, sys::acq_rel, sys::relaxed));
+        } while (!bucket.compare_exchange_weak(newest, fresh, sys::release, sys::relaxed));
         return fresh->value;
     }
 

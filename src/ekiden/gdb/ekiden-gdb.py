@@ -170,10 +170,11 @@ def rw_mutex(value):
 def state_mutex(value):
     try:
         states = value["initial"].type.unqualified()
-    except gdb.error:  # LLDB 19 does not find the members of a class with a table as template argument
-        states = None
-    return said(value["lock_"], lambda lock: (enumerator(gdb.Value(lock.state).cast(states)) if states is not None
-                                              else f"state {lock.state}")
+    except gdb.error:  # LLDB 19 has no value of this member, but the type of the table
+        table = value.type.strip_typedefs().template_argument(0)
+        is_refined = "::refined_table<" in table.name  # its first argument is the parent table
+        states = table.template_argument(1 if is_refined else 0)
+    return said(value["lock_"], lambda lock: enumerator(gdb.Value(lock.state).cast(states))
                 + (", somebody is inside" if lock.is_locked else ""))
 
 

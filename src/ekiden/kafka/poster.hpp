@@ -47,7 +47,7 @@ struct poster_metrics {
     std::uint64_t in_doubt = 0;    ///< failed records that the brokers may have stored
     std::uint64_t refused = 0;     ///< records that were refused
     std::uint64_t waited = 0;      ///< posts that have waited for room
-    std::size_t pending = 0;       ///< accepted records that are neither delivered nor failed
+    std::size_t pending = 0;       ///< accepted records that are not yet reported as delivered or failed
     std::size_t pending_bytes = 0; ///< bytes of these records
     std::int32_t partitions = 0;   ///< the number of partitions; 0 before the first metadata
     bool has_grown = false;        ///< whether the number of partitions has changed

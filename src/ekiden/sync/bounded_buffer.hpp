@@ -26,7 +26,7 @@ struct bounded_states : detail::closable_states {
 ///
 /// A channel has the same operations, and usually takes no lock. Use a channel, unless most operations wait,
 /// or the program needs one of the other properties of a bounded_buffer:
-///   The buffer is faster if its capacity is 1, or if many threads often wait for room.
+///   With one producer and one consumer that are coroutines, the buffer is faster if its capacity is 1.
 ///   Operations that come later do not overtake waiting operations.
 ///   A pop has no effect if the move constructor of T throws.
 ///   An item needs no memory except its own.

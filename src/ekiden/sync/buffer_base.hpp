@@ -1,15 +1,16 @@
-/// The common base class of the buffers. This class has the operations of a buffer. The operations use a lock
-/// and a ring buffer.
+/// The common base class of the buffers. The steps of a buffer use a lock and a ring buffer.
 ///
 /// Part: sync. Used by: programs, through bounded_buffer and watermark_buffer.
 #pragma once
 
 #include <ekiden/sync/detail/ring_buffer.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
-#include <ekiden/sync/queue_status.hpp>
+#include <ekiden/sync/queue_operations.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/back_off.hpp>
 
-#include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -48,85 +49,14 @@ struct closable_states {
 /// If a push has to wait, the thread that makes room runs the push. If a pop has to wait, the thread that
 /// adds an item runs the pop.
 ///
-/// If the buffer is closed, an operation returns the status `closed` instead of throwing an exception. A push
-/// or a pop throws what the copy or move constructor of T throws. A push or a pop has no effect if it throws.
+/// A push or a pop throws what the copy or move constructor of T throws. A push or a pop has no effect if it
+/// throws.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: a push happens before the pop of the pushed item.
 template <class T, class States>
-class buffer_base {
+class buffer_base : public queue_operations<buffer_base<T, States>, T> {
 public:
-    using value_type = T;
-
-    /// Adds `item`. Waits while the buffer is full. Gives up when `limit` is reached. Returns `done` if the
-    /// item was added, and `closed` if the buffer is closed. Returns `timed_out` or `stopped` if the limit
-    /// was reached. If the result is not `done`, `item` is unchanged.
-    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit = wait_limit()) {
-        push_step step{*this, item};
-        return lock_.run(may_push, step, conduct::completes, limit) ? step.outcome() : given_up(limit);
-    }
-    /// Adds `item` like push(item, limit), where the limit is a duration.
-    [[nodiscard]] queue_status push_for(T&& item, const wait_duration& duration) {
-        return push(std::move(item), duration);
-    }
-    /// Adds `item` like push(item, limit), where the limit is a deadline.
-    [[nodiscard]] queue_status push_until(T&& item, const wait_deadline& deadline) {
-        return push(std::move(item), deadline);
-    }
-    /// Adds `item` if there is room, without waiting. Returns `done`, `would_wait` or `closed`. If the result
-    /// is not `done`, `item` is unchanged.
-    [[nodiscard]] queue_status try_push(T&& item) {
-        push_step step{*this, item};
-        return tried(may_push, step);
-    }
-
-    /// Adds a copy of `item` like push(item, limit). The function makes the copy before it waits.
-    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit = wait_limit())
-        requires std::copy_constructible<T>
-    {
-        return push(T(item), limit);
-    }
-    /// Adds a copy of `item` like push_for(item, duration).
-    [[nodiscard]] queue_status push_for(const T& item, const wait_duration& duration)
-        requires std::copy_constructible<T>
-    {
-        return push_for(T(item), duration);
-    }
-    /// Adds a copy of `item` like push_until(item, deadline).
-    [[nodiscard]] queue_status push_until(const T& item, const wait_deadline& deadline)
-        requires std::copy_constructible<T>
-    {
-        return push_until(T(item), deadline);
-    }
-    /// Adds a copy of `item` like try_push(item).
-    [[nodiscard]] queue_status try_push(const T& item)
-        requires std::copy_constructible<T>
-    {
-        return try_push(T(item));
-    }
-
-    /// Removes the oldest item. Waits while the buffer is empty. Gives up when `limit` is reached. Returns
-    /// the item, or an empty result whose status gives the reason. The status is `closed` if the buffer is
-    /// closed and empty. The status is `timed_out` or `stopped` if the limit was reached.
-    [[nodiscard]] popped<T> pop(const wait_limit& limit = wait_limit()) {
-        return popped<T>::from([&](std::optional<T>& item) {
-            pop_step step{*this, item};
-            return lock_.run(may_pop, step, conduct::completes, limit) ? step.outcome() : given_up(limit);
-        });
-    }
-    /// Removes the oldest item like pop(limit), where the limit is a duration.
-    [[nodiscard]] popped<T> pop_for(const wait_duration& duration) { return pop(duration); }
-    /// Removes the oldest item like pop(limit), where the limit is a deadline.
-    [[nodiscard]] popped<T> pop_until(const wait_deadline& deadline) { return pop(deadline); }
-    /// Removes the oldest item, if the buffer has one, without waiting. Returns the item, or an empty result
-    /// with the status `would_wait` or `closed`.
-    [[nodiscard]] popped<T> try_pop() {
-        return popped<T>::from([&](std::optional<T>& item) {
-            pop_step step{*this, item};
-            return tried(may_pop, step);
-        });
-    }
-
     /// Closes the buffer. No item can be added to a closed buffer. Waiting pushes return `closed`. A waiting
     /// pop returns `closed` when no item is left. Has no effect if the buffer is closed already.
     void close() noexcept {
@@ -149,19 +79,11 @@ public:
         return size;
     }
 
-    /// A step, which is a push or a pop, runs once, inside the lock. A step runs in the thread that has
-    /// called the push or the pop, or in another thread that has made the step possible.
-    struct step_base {
+    /// The common base class of push_step and pop_step. A step runs inside the lock.
+    struct step_base : detail::queue_step {
         buffer_base& buffer;
-        std::exception_ptr error{};
-        bool ended = false;
 
         explicit step_base(buffer_base& b) noexcept : buffer(b) {}
-        /// Returns the outcome of the step. Rethrows what the move constructor of T has thrown.
-        [[nodiscard]] queue_status outcome() {
-            if (error) std::rethrow_exception(std::move(error));
-            return ended ? queue_status::closed : queue_status::done;
-        }
         state_value after(state_value now) noexcept {
             const ring_buffer<T>& ring = buffer.ring_;
             return {buffer.states_.next(now.state, ring.size(), ring.capacity()), 0};
@@ -225,6 +147,7 @@ protected:
 
 private:
     friend struct detail::lock_access;
+    friend class queue_operations<buffer_base, T>;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
 
     // A push or a pop is short, so it usually ends while a waiting thread yields once. If the buffer has room
@@ -238,15 +161,21 @@ private:
     }
 
     template <class Step>
-    queue_status tried(state_lock::mask states, Step& step) {
+    queue_status finish(state_lock::mask states, Step& step) {
+        lock_.run(states, step);
+        return step.outcome();
+    }
+    template <class Step>
+    queue_status finish(state_lock::mask states, Step& step, const wait_limit& limit) {
+        return lock_.run(states, step, conduct::completes, limit) ? step.outcome() : detail::given_up(limit);
+    }
+    template <class Step>
+    queue_status finish_now(state_lock::mask states, Step& step) {
         for (sys::back_off others;; others.wait()) { // repeats only while another thread runs a step
             const attempt result = lock_.try_run(states, step);
             if (result == attempt::done) return step.outcome();
             if (result == attempt::refused) return queue_status::would_wait;
         }
-    }
-    static queue_status given_up(const wait_limit& limit) noexcept {
-        return limit.stop().stop_requested() ? queue_status::stopped : queue_status::timed_out;
     }
 
     mutable state_lock lock_;

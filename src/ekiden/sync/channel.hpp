@@ -11,7 +11,7 @@
 #include <ekiden/sync/detail/segment_queue.hpp>
 #include <ekiden/sync/detail/slot_ring.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
-#include <ekiden/sync/queue_status.hpp>
+#include <ekiden/sync/queue_operations.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/back_off.hpp>
@@ -52,13 +52,25 @@ public:
     static constexpr state_lock::mask may_push = 1U << open | 1U << pops_wait | 1U << wanted | 1U << closed;
     /// The mask of the states in which a pop_step may begin.
     static constexpr state_lock::mask may_pop = 1U << open | 1U << pushes_wait | 1U << pairing | 1U << closed;
+    /// The mask of the states in which close() may run. A pop that has been chosen must first get its item.
+    /// settle() must not count a close() as a push or as a pop.
+    static constexpr state_lock::mask may_close =
+        1U << open | 1U << pops_wait | 1U << pushes_wait | 1U << closed;
 
 protected:
     explicit channel_base(std::size_t capacity) noexcept
         : capacity_(capacity), lock_({open, 0}, capacity == 0 ? rendezvous_rules : slot_rules) {}
     ~channel_base() = default;
 
-    static constexpr int polls = 8; // the number of times that a thread yields before it sleeps
+    // The number of times that a thread yields before it sleeps. In a channel for one item, producer and
+    // consumer take turns, and a turn takes less time than a yield. So a thread first spins.
+#if defined(EKIDEN_CHECKING)
+    static constexpr int polls = 0; // so that a model soon reaches the protocol of the waiters
+    static constexpr int spins = 0;
+#else
+    static constexpr int polls = 8;
+    static constexpr int spins = 5; // each spin takes twice as long as the one before
+#endif
     static const state_rules slot_rules;
     static const state_rules rendezvous_rules;
 
@@ -123,20 +135,20 @@ struct pushed_range {
 /// Items of one producer are popped in the order in which they were pushed. If several operations wait, they
 /// are served in the order of arrival. But an operation that needs not wait may overtake a waiting one.
 ///
-/// If the channel is closed, an operation returns the status `closed` instead of throwing an exception. If a
-/// constructor of T throws in a push, the push has no effect. If the move constructor of T throws in a pop,
-/// the item has been removed, and is destroyed. In a rendezvous, an exception of the move is thrown by both
-/// the push and the pop, and the pop gets no item.
+/// In a rendezvous, try_push() adds an item only if a pop waits, and try_pop() removes an item only if a push
+/// waits. A push into an unbounded channel can throw std::bad_alloc.
+///
+/// If a constructor of T throws in a push, the push has no effect. If the move constructor of T throws in a
+/// pop, the item has been removed, and is destroyed. In a rendezvous, an exception of the move is thrown by
+/// both the push and the pop, and the pop gets no item.
 ///
 /// Thread safety: all members may be called concurrently. The channel must outlive every call.
 /// Ordering: a push happens before the pop of the pushed item.
 template <class T>
-class channel : public detail::channel_base {
+class channel : public detail::channel_base, public queue_operations<channel<T>, T> {
     using base = detail::channel_base;
 
 public:
-    using value_type = T;
-
     /// The capacity of an unbounded channel.
     static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
@@ -156,101 +168,13 @@ public:
             std::destroy_at(std::addressof(queue_.ring));
     }
 
-    /// Adds `item`. Waits while the channel is full. Gives up when `limit` is reached. Returns `done` if the
-    /// item was added, and `closed` if the channel is closed. Returns `timed_out` or `stopped` if the limit
-    /// was reached. If the result is not `done`, `item` is unchanged. Can throw std::bad_alloc if the channel
-    /// is unbounded.
-    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit) {
-        push_step step{*this, item};
-        return finish(may_push, step, limit);
-    }
-    /// Adds `item` like push(item, limit), but without a limit.
-    [[nodiscard]] queue_status push(T&& item) {
-        push_step step{*this, item};
-        return step.try_now() ? step.outcome() : finish(may_push, step, wait_limit());
-    }
-    /// Adds `item` like push(item, limit), where the limit is a duration.
-    [[nodiscard]] queue_status push_for(T&& item, const wait_duration& duration) {
-        return push(std::move(item), duration);
-    }
-    /// Adds `item` like push(item, limit), where the limit is a deadline.
-    [[nodiscard]] queue_status push_until(T&& item, const wait_deadline& deadline) {
-        return push(std::move(item), deadline);
-    }
-    /// Adds `item` if this is possible without waiting. In a rendezvous, a pop must be waiting. Returns
-    /// `done`, `would_wait` or `closed`. If the result is not `done`, `item` is unchanged.
-    [[nodiscard]] queue_status try_push(T&& item) {
-        push_step step{*this, item};
-        return finish_now(may_push, step);
-    }
-
-    /// Adds a copy of `item` like push(item, limit). The function makes the copy before it waits.
-    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit)
-        requires std::copy_constructible<T>
-    {
-        return push(T(item), limit);
-    }
-    /// Adds a copy of `item` like push(item).
-    [[nodiscard]] queue_status push(const T& item)
-        requires std::copy_constructible<T>
-    {
-        return push(T(item));
-    }
-    /// Adds a copy of `item` like push_for(item, duration).
-    [[nodiscard]] queue_status push_for(const T& item, const wait_duration& duration)
-        requires std::copy_constructible<T>
-    {
-        return push_for(T(item), duration);
-    }
-    /// Adds a copy of `item` like push_until(item, deadline).
-    [[nodiscard]] queue_status push_until(const T& item, const wait_deadline& deadline)
-        requires std::copy_constructible<T>
-    {
-        return push_until(T(item), deadline);
-    }
-    /// Adds a copy of `item` like try_push(item).
-    [[nodiscard]] queue_status try_push(const T& item)
-        requires std::copy_constructible<T>
-    {
-        return try_push(T(item));
-    }
-
-    /// Removes the oldest item. Waits while the channel is empty. Gives up when `limit` is reached. Returns
-    /// the item, or an empty result whose status gives the reason. The status is `closed` if the channel is
-    /// closed and empty. The status is `timed_out` or `stopped` if the limit was reached.
-    [[nodiscard]] popped<T> pop(const wait_limit& limit) {
-        return popped<T>::from([&](std::optional<T>& item) {
-            pop_step step{*this, item};
-            return finish(may_pop, step, limit);
-        });
-    }
-    /// Removes the oldest item like pop(limit), but without a limit.
-    [[nodiscard]] popped<T> pop() {
-        return popped<T>::from([&](std::optional<T>& item) {
-            pop_step step{*this, item};
-            return step.try_now() ? step.outcome() : finish(may_pop, step, wait_limit());
-        });
-    }
-    /// Removes the oldest item like pop(limit), where the limit is a duration.
-    [[nodiscard]] popped<T> pop_for(const wait_duration& duration) { return pop(duration); }
-    /// Removes the oldest item like pop(limit), where the limit is a deadline.
-    [[nodiscard]] popped<T> pop_until(const wait_deadline& deadline) { return pop(deadline); }
-    /// Removes the oldest item, if the channel has one, without waiting. In a rendezvous, a push must be
-    /// waiting. Returns the item, or an empty result with the status `would_wait` or `closed`.
-    [[nodiscard]] popped<T> try_pop() {
-        return popped<T>::from([&](std::optional<T>& item) {
-            pop_step step{*this, item};
-            return finish_now(may_pop, step);
-        });
-    }
-
     /// Moves the items of `items` into the channel, in order, like push(item, limit). Returns how many items
     /// were added, and the status of the last push. If the status is not `done`, the other items are
     /// unchanged. If a push throws, the items before it have been added.
     [[nodiscard]] pushed_range push_range(std::span<T> items, const wait_limit& limit = wait_limit()) {
         pushed_range result;
         for (T& item : items) {
-            result.status = push(std::move(item), limit);
+            result.status = this->push(std::move(item), limit);
             if (result.status != queue_status::done) break;
             ++result.count;
         }
@@ -263,7 +187,7 @@ public:
                                          const wait_limit& limit = wait_limit()) {
         if (most == 0) return queue_status::done;
         detail::grow(to);
-        popped<T> item = pop(limit);
+        popped<T> item = this->pop(limit);
         if (!item) return item.status();
         to.push_back(*std::move(item));
         pop_available(to, most - 1);
@@ -274,7 +198,7 @@ public:
     void pop_available(std::vector<T>& to, std::size_t most) {
         for (; most > 0; --most) {
             detail::grow(to);
-            popped<T> item = try_pop();
+            popped<T> item = this->try_pop();
             if (!item) return;
             to.push_back(*std::move(item));
         }
@@ -287,7 +211,8 @@ public:
             queue_.segments.close();
         else if (capacity_ != 0)
             queue_.ring.close();
-        lock_.apply(state_lock::any_state, [](state_value) noexcept { return state_value{closed, 0}; });
+        lock_.apply(EKIDEN_MUTANT(channel_closes_between_partners) ? state_lock::any_state : may_close,
+                    [](state_value) noexcept { return state_value{closed, 0}; });
     }
     /// Returns whether close() has been called. After a call has returned true, all later calls in the same
     /// thread return true.
@@ -305,27 +230,18 @@ public:
         return capacity_ == unbounded ? queue_.segments.size() : capacity_ != 0 ? queue_.ring.size() : 0;
     }
 
-    /// The common base class of push_step and pop_step. A step runs once. A step runs in the thread that has
-    /// called the push or the pop, or in another thread that has made the step possible.
-    struct step_base {
+    /// The common base class of push_step and pop_step. A step first runs outside the lock.
+    struct step_base : detail::queue_step {
         channel& to;
-        std::exception_ptr error{};
-        bool ended = false;
 
         explicit step_base(channel& c) noexcept : to(c) {}
-        /// Returns the outcome of the step. Rethrows what a constructor of T has thrown.
-        [[nodiscard]] queue_status outcome() {
-            if (error) [[unlikely]]
-                std::rethrow_exception(std::move(error));
-            return ended ? queue_status::closed : queue_status::done;
-        }
         /// Like should_pause() and record_pause() of the channel.
         [[nodiscard]] bool should_pause() noexcept { return to.should_pause(); }
         void record_pause(bool has_helped) noexcept { to.record_pause(has_helped); }
 
     protected:
         bool is_over(taken_from result) noexcept {
-            ended = result == taken_from::closed;
+            this->ended = result == taken_from::closed;
             return result != taken_from::none;
         }
     };
@@ -434,14 +350,24 @@ public:
 
 private:
     friend struct detail::lock_access;
+    friend class queue_operations<channel, T>;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
 
     // After a step has run inside the lock, each waiter tries again.
     static state_value after(state_value now) noexcept { return now.state == closed ? now : state_value{}; }
 
     template <class Step>
+    queue_status finish(state_lock::mask states, Step& step) {
+        return step.try_now() ? step.outcome() : finish(states, step, wait_limit());
+    }
+    template <class Step>
     queue_status finish(state_lock::mask states, Step& step, const wait_limit& limit) {
         if (step.try_now()) return step.outcome();
+        sys::back_off turn;
+        for (int i = 0; i != spins && capacity_ == 1; ++i) {
+            turn.wait();
+            if (step.try_now()) return step.outcome();
+        }
         // A thread that polls finds the item without the lock. In a rendezvous, only the lock shows a
         // partner.
         for (int i = 0; i != polls && capacity_ != 0 && sys::yield_briefly(); ++i) {
@@ -452,7 +378,7 @@ private:
             if constexpr (std::is_same_v<Step, push_step>) step.pass_on();
             return step.outcome();
         }
-        return limit.stop().stop_requested() ? queue_status::stopped : queue_status::timed_out;
+        return detail::given_up(limit);
     }
     template <class Step>
     queue_status finish_now(state_lock::mask states, Step& step) {

@@ -3,10 +3,10 @@
 /// Part: sys. Used by: async, execution, future, loop, observe, pool, sync, timer, and in sys by lock and
 /// parker.
 ///
-/// On Linux, the functions use the futex system call. On other systems, the functions use a table of
-/// condition variables, keyed by address. Waits may return spuriously, so every caller checks its word in a
-/// loop. The functions do not order memory accesses. Callers order their accesses by their own operations on
-/// the word.
+/// Each system has functions of its own for this purpose. On macOS before 14.4, the functions use a table of
+/// condition variables, keyed by address (sys/posix/futex_table.cpp). Waits may return spuriously, so every
+/// caller checks its word in a loop. The functions do not order memory accesses. Callers order their accesses
+/// by their own operations on the word.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>

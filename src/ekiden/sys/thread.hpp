@@ -80,8 +80,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// thread_local objects, the actions may have run. Throws std::bad_alloc.
 [[nodiscard]] bool at_thread_exit(void (*action)(void*), void* argument);
 
-/// Sets the name that debuggers and system tools show for the calling thread. On Linux, the name is cut to at
-/// most 15 bytes, but never inside a UTF-8 character.
+/// Sets the name that debuggers and system tools show for the calling thread. The name is cut to at most
+/// 15 bytes on Linux and 63 bytes on macOS, but never inside a UTF-8 character.
 void set_thread_name(std::string_view name) noexcept;
 
 /// Returns the name of the calling thread. Either set_thread_name() or the system has set this name. The

@@ -10,7 +10,8 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 /// A handle that can query one thread until that thread ends. On Linux, the probe uses the thread's CPU clock
-/// and /proc. On Windows, the probe sees only the sleep in waits of the library.
+/// and /proc. On macOS, the probe uses the Mach port of the thread. On Windows, the probe sees only the sleep
+/// in waits of the library.
 class thread_probe {
 public:
     /// Creates a probe that refers to no thread.
@@ -32,9 +33,10 @@ public:
 
 private:
     long thread_ = 0; // the system's number of the thread
-    long clock_ = 0;
 #if defined(_WIN32)
     const void* sleep_ = nullptr; // where the thread notes that it sleeps
+#elif !defined(__APPLE__)
+    long clock_ = 0;
 #endif
 };
 

@@ -9,6 +9,7 @@
 #include "places.hpp"
 
 #include "../child_process.hpp"
+#include "../failing_allocations.hpp"
 
 #include <doctest/doctest.h>
 
@@ -451,21 +452,57 @@ TEST_CASE("an operation that no thread can complete ends the program with a mess
     CHECK(destroyed.error_output.find("a loop_context is destroyed") != std::string::npos);
 }
 
-TEST_CASE("an operation of a stopped loop completes after restart()") {
+TEST_CASE("an operation of a stopped loop or of its strand completes after restart()") {
     ekiden::loop_context loop(1);
     const auto e = loop.get_executor();
+    const ekiden::strand serial(e);
     outcome one;
+    outcome two;
     auto operation = ekiden::as_scheduler(loop).schedule().connect(
         plain_receiver<ekiden::loop_context::executor_type>{e, &one});
+    auto in_strand = ekiden::as_scheduler(serial).schedule().connect(
+        plain_receiver<std::remove_const_t<decltype(serial)>>{serial, &two});
     loop.stop();
     operation.start();
+    in_strand.start();
     CHECK(loop.run() == 0);
     CHECK(one.how == ending::none);
+    CHECK(two.how == ending::none);
     loop.restart();
-    CHECK(loop.run() == 1);
+    CHECK(loop.run() == 2);
     CHECK(one.how == ending::value);
     CHECK(one.was_inside);
+    CHECK(two.how == ending::value);
+    CHECK(two.was_inside);
 }
+
+#if !defined(EKIDEN_TSAN)
+struct setting_receiver {
+    using receiver_concept = ex::receiver_tag;
+    void set_value() && noexcept { *done = true; }
+    void set_error(const std::exception_ptr&) && noexcept {}
+    std::atomic<bool>* done;
+};
+
+TEST_CASE_TEMPLATE("an operation allocates nothing", Place, ekiden_test::on_pool, ekiden_test::on_strand,
+                   ekiden_test::on_lane_handle, ekiden_test::on_loop, ekiden_test::on_loop_strand) {
+    Place place;
+    const auto e = place.executor();
+    const auto scheduler = ekiden::as_scheduler(e);
+    e.on_work_started(); // so a loop does not stop between two operations
+    long before = 0;
+    for (int round = 0; round != 200; ++round) {
+        if (round == 100) before = ekiden_test::allocation_count(); // the first rounds are the warm-up
+        std::atomic<bool> done{false};
+        auto operation = scheduler.schedule().connect(setting_receiver{&done});
+        operation.start();
+        place.run_until(done);
+    }
+    CHECK(ekiden_test::allocation_count() == before);
+    e.on_work_finished();
+    place.finish();
+}
+#endif
 
 namespace {
 

@@ -3,8 +3,10 @@
 
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/resume_on.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/execution/use_future.hpp>
+#include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/event.hpp>
 
@@ -55,6 +57,13 @@ coroutine<int> waits_for_event(event& e) {
 coroutine<int> counts_down(event& e, int n) {
     if (n == 0) co_return co_await waits_for_event(e);
     co_return 1 + co_await counts_down(e, n - 1);
+}
+
+coroutine<> waits_for(loop_context& loop, int n) {
+    if (n == 0)
+        co_await resume_on(loop.get_executor());
+    else
+        co_await waits_for(loop, n - 1);
 }
 
 coroutine<> allocates_at_ends(int turns) {
@@ -133,4 +142,23 @@ TEST_CASE("dumps may run while coroutines begin, await and end in other threads"
     } while (!all.back().is_ready());
     for (auto& each : all) each.get();
     CHECK(count(text, "?") == 0); // no text was unreadable
+}
+
+TEST_CASE("dumps may run while a loop is destroyed, with coroutines of the pool that wait in the loop") {
+    thread_pool pool(1);
+    std::atomic<bool> is_over{false};
+    std::string text;
+    std::thread dumps([&] {
+        while (!is_over) text = coroutines_in_dump(pool);
+    });
+    for (int round = 0; round != ekiden_test::rounds(100); ++round) {
+        loop_context loop(1); // does not run, so its destructor destroys the coroutines
+        for (int i = 0; i != 16; ++i) co_spawn(pool.get_executor(), waits_for(loop, 3));
+        pool.wait_idle();
+    }
+    is_over = true;
+    dumps.join();
+    CHECK(count(text, "?") == 0); // no text was unreadable
+    pool.wait_idle();
+    CHECK(coroutines_in_dump(pool).empty());
 }

@@ -82,6 +82,72 @@ TEST_CASE("an exception of any stage ends the run, is thrown, and destroys the i
     }
 }
 
+TEST_CASE("an exception in a serial stage destroys the items that later stages hold") {
+    thread_pool pool({.threads = 3});
+    for (const bool is_ordered : {true, false}) {
+        CAPTURE(is_ordered);
+        int next = 0;
+        std::atomic<int> held = 0;
+        std::atomic<int> last_calls = 0;
+        int calls = 0;
+        const auto fails = [&](counted item) {
+            if (++calls != 3) return item;
+            while (held != 2) std::this_thread::yield(); // the later stage holds two items
+            throw std::runtime_error("stage failed");
+        };
+        const auto hold = [&](counted item, std::stop_token token) {
+            ++held;
+            while (!token.stop_requested()) std::this_thread::yield();
+            return item;
+        };
+        const auto last = [&](counted) { ++last_calls; };
+        const auto expect = [&](auto& line) {
+            for (int round = 0; round != 3; ++round) {
+                next = 0;
+                held = 0;
+                calls = 0;
+                CHECK(error_of(line, pool) == "stage failed");
+                CHECK(counted::alive == 0);
+                CHECK(last_calls == 0);
+            }
+        };
+        pipeline in_order(in_order_stage(endless(next)), in_order_stage(fails), parallel_stage(hold),
+                          in_order_stage(last));
+        pipeline any_order(in_order_stage(endless(next)), any_order_stage(fails), parallel_stage(hold),
+                           any_order_stage(last));
+        if (is_ordered)
+            expect(in_order);
+        else
+            expect(any_order);
+    }
+}
+
+TEST_CASE("an exception of a pipeline in a stage ends the outer pipeline, too") {
+    for (const unsigned threads : {1U, 2U}) {
+        thread_pool pool({.threads = threads});
+        int next = 0;
+        pipeline outer(in_order_stage(endless(next)), parallel_stage([&pool](counted item) {
+                           int inner_next = 0;
+                           pipeline inner(in_order_stage([&]() -> std::optional<counted> {
+                                              if (inner_next == 5) return std::nullopt;
+                                              return counted(inner_next++);
+                                          }),
+                                          any_order_stage([&](counted inside) {
+                                              if (item.value == 3 && inside.value == 4)
+                                                  throw std::runtime_error("inner stage failed");
+                                          }));
+                           (void)inner.run(pool);
+                           return item;
+                       }),
+                       in_order_stage([](counted) {}));
+        for (int round = 0; round != 3; ++round) {
+            next = 0;
+            CHECK(error_of(outer, pool) == "inner stage failed");
+            CHECK(counted::alive == 0);
+        }
+    }
+}
+
 TEST_CASE("an exception of any stage that is a coroutine ends the run and is thrown") {
     thread_pool pool({.threads = 2});
     for (int thrower = 0; thrower != 3; ++thrower) {

@@ -137,6 +137,40 @@ TEST_CASE("request_stop() ends a loop without end, and the graph can run again")
     }
 }
 
+TEST_CASE("a graph that is stopped while a condition runs begins no successor of the condition") {
+    thread_pool pool({.threads = 2});
+    for (const bool is_coroutine : {false, true}) {
+        CAPTURE(is_coroutine);
+        std::atomic<bool> is_inside = false;
+        std::atomic<bool> waits = true;
+        std::atomic<int> calls = 0;
+        const auto wait = [&] {
+            is_inside = true;
+            while (waits) std::this_thread::yield();
+        };
+        task_graph graph;
+        auto chooses = is_coroutine ? graph.add_condition([&]() -> coroutine<int> {
+            co_await ekiden::yield();
+            wait();
+            co_return 1;
+        })
+                                    : graph.add_condition([&] {
+                                          wait();
+                                          return 1;
+                                      });
+        graph.add([] {}).precede(chooses);
+        chooses.precede(graph.add([&] { calls += 100; }), graph.add([&] { ++calls; }));
+        auto result = graph.start(pool);
+        while (!is_inside) std::this_thread::yield();
+        CHECK(graph.request_stop());
+        waits = false;
+        CHECK_FALSE(result.get());
+        CHECK(calls == 0);
+        CHECK(graph.run(pool));
+        CHECK(calls == 1);
+    }
+}
+
 TEST_CASE("a stop token in the options ends a run of a graph, before and during the run") {
     thread_pool pool({.threads = 2});
     for (const bool with_condition : {false, true}) {

@@ -80,6 +80,11 @@ bool succeeds_once(Test test) {
 constexpr auto fork_two = [](ekiden::fork_scope& scope) {
     ekiden::parallel_invoke(scope, [](ekiden::fork_scope& inner) { inner.offer_all(); }, [] {});
 };
+void fork_nested(ekiden::fork_scope& scope, int depth) {
+    if (depth == 0) return;
+    ekiden::parallel_invoke(
+        scope, [depth](ekiden::fork_scope& inner) { fork_nested(inner, depth - 1); }, [] {});
+}
 constexpr std::uint64_t for_ever = std::numeric_limits<std::int64_t>::max();
 
 /// Calls `loop` after pauses, until the pool's workers have slept through five in a row: on a busy machine
@@ -151,6 +156,17 @@ TEST_CASE("a quiet tree wakes no worker if a worker watches, and wakes one when 
             },
             [] {});
     }));
+}
+
+TEST_CASE("a tree that publishes many children wakes more than one worker at a time") {
+    ekiden::event_count sleep(6, {[](const void*) noexcept { return false; }, nullptr});
+    ekiden::fork_arena arena(sleep);
+    for (unsigned w = 0; w != 6; ++w) sleep.prepare_wait(w, false);
+    ekiden::fork_segment segment(arena.enter(), nullptr);
+    fork_nested(segment.base, 2);
+    CHECK(sleep.waiting() == 5); // worker 0 has the token, and will wake others
+    fork_nested(segment.base, 4);
+    CHECK(sleep.waiting() == 4);
 }
 
 TEST_CASE("a tree inside of quiet trees wakes a worker, and so do the outer ones afterwards") {

@@ -30,6 +30,7 @@ using namespace std::chrono_literals;
 
 TEST_CASE(
     "Each loop of a pool has a thread of its own, with a name, on a processor of its own if asked for") {
+    EKIDEN_SKIP_ON_MACOS("a program cannot choose processors");
     loop_pool pool({.threads = 3, .name = "lp", .is_pinned = true});
     CHECK(pool.size() == 3);
     std::set<std::thread::id> threads;

@@ -192,21 +192,28 @@ TEST_CASE("close wakes all waiting pushes and pops, and accepted items can still
 }
 
 TEST_CASE("no accepted item is lost when close races with pushes") {
-    for (int round = 0; round < 300; ++round) {
-        channel<int> ch(round % 2 == 0 ? unbounded : 8);
+    for (unsigned round = 0; round < 300; ++round) {
+        channel<int> ch(std::array{unbounded, std::size_t{8}, std::size_t{1}, std::size_t{0}}[round % 4]);
         std::atomic<int> accepted{0};
         int popped = 0;
+        bool is_wrong = false;
         stress::together(4, [&](int i, stress::noise& noise) {
             if (i == 0) {
-                for (int k = 0; k < round % 50; ++k) noise();
+                for (unsigned k = 0; k < round % 50; ++k) noise();
                 ch.close();
             } else if (i == 1) {
-                while (ch.pop()) ++popped;
+                for (;;) {
+                    const auto item = ch.pop();
+                    if (item.has_value() != (item.status() == queue_status::done)) is_wrong = true;
+                    if (!item) break;
+                    ++popped;
+                }
             } else {
                 while (ch.push(1) == queue_status::done) ++accepted;
             }
         });
         REQUIRE(popped == accepted);
+        REQUIRE_FALSE(is_wrong);
     }
 }
 

@@ -1,3 +1,4 @@
+#include <ekiden/sys/start_thread.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <tests/unit/fresh_process.hpp>
@@ -7,8 +8,11 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
-#if !defined(_WIN32)
+#if defined(__linux__)
 #include <sys/syscall.h>
+#endif
+#if defined(__APPLE__)
+#include <pthread.h>
 #endif
 #include <thread>
 #include <unistd.h>
@@ -19,7 +23,7 @@ namespace sys = ekiden::sys;
 
 namespace {
 
-#if !defined(_WIN32)
+#if defined(__linux__)
 std::string name_that_the_system_shows() {
     std::ifstream file("/proc/self/task/" + std::to_string(::syscall(SYS_gettid)) + "/comm");
     std::string name;
@@ -179,7 +183,38 @@ TEST_CASE("A thread's own object can be read by destructors of its thread_local 
 #endif
 }
 
-#if !defined(_WIN32)
+#if defined(__APPLE__)
+TEST_CASE("The name of a thread is visible to the system and cut to sixty-three bytes") {
+    std::thread([] {
+        sys::set_thread_name("relay-7");
+        CHECK(sys::this_thread_name() == "relay-7");
+        sys::set_thread_name(std::string(62, 'x')
+                             + "\xc3\xa4"); // a character of two bytes, of which only one fits
+        CHECK(sys::this_thread_name() == std::string(62, 'x'));
+        sys::set_thread_name(std::string(100, 'y'));
+        CHECK(sys::this_thread_name() == std::string(63, 'y'));
+        sys::set_thread_name({});
+        CHECK(sys::this_thread_name().empty());
+    }).join();
+}
+
+TEST_CASE("A thread of the library has the QoS class of the thread that starts it") {
+    qos_class_t seen[2]{};
+    std::thread([&] {
+        for (const bool is_highest : {false, true}) {
+            const auto wanted = is_highest ? QOS_CLASS_USER_INTERACTIVE : QOS_CLASS_UTILITY;
+            REQUIRE(::pthread_set_qos_class_self_np(wanted, 0) == 0);
+            sys::start_thread("test", "a thread", [&seen, is_highest] {
+                seen[is_highest ? 1 : 0] = ::qos_class_self();
+            }).join();
+        }
+    }).join();
+    CHECK(seen[0] == QOS_CLASS_UTILITY);
+    CHECK(seen[1] == QOS_CLASS_USER_INITIATED);
+}
+#endif
+
+#if defined(__linux__)
 TEST_CASE("The name of a thread is visible to the system and cut to fifteen bytes") {
     std::thread([] {
         sys::set_thread_name("relay-7");

@@ -1,9 +1,14 @@
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/topology.hpp>
 
+#include <tests/unit/posix.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#if defined(__APPLE__)
+#include <ekiden/sys/macos/core_levels.hpp>
+#endif
 #include <numeric>
 #include <string>
 #include <thread>
@@ -46,6 +51,7 @@ TEST_CASE("A list of processors with absurd numbers neither hangs nor fills the 
 }
 
 TEST_CASE("The usable processors are those of the process, also for a thread that is bound to one") {
+    EKIDEN_SKIP_ON_MACOS("a program cannot choose processors");
     const cpus all = sys::usable_cpus();
     REQUIRE(!all.empty());
     CHECK(std::is_sorted(all.begin(), all.end()));
@@ -84,3 +90,11 @@ TEST_CASE("Affinity is refused when the list names no processor of this machine"
         CHECK_FALSE(sys::set_thread_affinity(cpus{1 << 30}));
     }).join();
 }
+
+#if defined(__APPLE__)
+TEST_CASE("The usable processors are those of all performance levels") {
+    const cpus levels = sys::core_levels();
+    CHECK(!levels.empty());
+    CHECK(std::accumulate(levels.begin(), levels.end(), 0) == static_cast<int>(sys::usable_cpus().size()));
+}
+#endif

@@ -7,6 +7,7 @@
 ///   EKIDEN_SENDERS            the namespace of set_value, sender_tag and the other names of senders
 ///   EKIDEN_SENDERS_TOKENS     the namespace of get_stop_token and stop_token_of_t
 ///   EKIDEN_SENDERS_SYNC_WAIT  the namespace of sync_wait_t
+///   EKIDEN_SENDERS_AFFINE     1 (the default) if a sender may have a member function affine(), otherwise 0
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -30,9 +31,15 @@
 #define EKIDEN_SENDERS beman::execution
 #define EKIDEN_SENDERS_TOKENS beman::execution
 #define EKIDEN_SENDERS_SYNC_WAIT beman::execution
+// then() of Beman Execution returns no hop if its child has affine(), so a task would not return to its
+// scheduler.
+#define EKIDEN_SENDERS_AFFINE 0
 #else
 #error "ekiden: adapter/std_execution: std::execution, stdexec and Beman Execution are missing; see names.hpp"
 #endif
+#endif
+#if !defined(EKIDEN_SENDERS_AFFINE)
+#define EKIDEN_SENDERS_AFFINE 1
 #endif
 
 namespace ekiden::inline EKIDEN_ABI {

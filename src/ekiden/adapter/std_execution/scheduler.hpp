@@ -157,11 +157,13 @@ public:
         return {};
     }
 
+#if EKIDEN_SENDERS_AFFINE
     /// Returns a sender that completes on the scheduler on which it is started (P4151). If this is the
     /// scheduler of schedule(), the sender completes like schedule(), without a second step.
     [[nodiscard]] auto affine() const noexcept {
         return detail::affine_sender<executor_scheduler>(scheduler_);
     }
+#endif
 
     template <class Receiver>
     [[nodiscard]] operation<std::remove_cvref_t<Receiver>> connect(Receiver&& receiver) const

@@ -67,8 +67,16 @@ bool fork_participant::publish_oldest() noexcept {
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
         static_cast<fork_participant*>(awaited->participant_)->parker_.unpark();
     const bool is_left_to_watcher = quiet_until_ns_ != 0 && arena_.sleep_.is_watched();
-    if (!is_left_to_watcher && !EKIDEN_MUTANT(fork_publish_forgets_the_workers)) arena_.sleep_.notify();
+    if (!is_left_to_watcher && !EKIDEN_MUTANT(fork_publish_forgets_the_workers)) wake_workers();
     return true;
+}
+
+/// Wakes a worker for a published child. Usually, the worker that has been woken last still holds the token,
+/// and will wake the next worker. If children wait meanwhile, one more worker is woken without the token, so
+/// that a large pool is awake sooner.
+void fork_participant::wake_workers() noexcept {
+    if (arena_.sleep_.notify() || ring_.size() < many_children || arena_.sleep_.waiting() == 0) return;
+    if (!EKIDEN_MUTANT(fork_wakes_one_after_the_other)) (void)arena_.sleep_.signal_any(1);
 }
 
 /// Returns true if published children wake no worker now. Ends the quiet time if the time has passed.

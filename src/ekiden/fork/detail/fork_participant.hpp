@@ -87,6 +87,7 @@ private:
     bool share(fork_scope& newest) noexcept;
     void publish_all(fork_scope& newest) noexcept;
     [[nodiscard]] bool publish_oldest() noexcept;
+    void wake_workers() noexcept;
     [[nodiscard]] bool is_quiet() noexcept;
     void end_quiet() noexcept;
     [[nodiscard]] fork_child* sleeping_parent() const noexcept;
@@ -96,6 +97,8 @@ private:
     [[nodiscard]] static fork_child* find_inside(const fork_child& child) noexcept;
     [[nodiscard]] static bool spin_for(const fork_child& child) noexcept;
     void sleep_for(fork_child& child, bool helps) noexcept;
+
+    static constexpr std::uint64_t many_children = 4; // see wake_workers()
 
     fork_arena& arena_;
     sys::cell<fork_segment*> innermost_{nullptr}; // only the participant's thread uses this

@@ -232,7 +232,10 @@ lane* lanes_state::lane_of(lane_shard& s, keyed_task& given) noexcept {
 
 void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
     lane* const here = lane_of(s, given);
-    if (here == nullptr || (here->is_closed.load(sys::relaxed) && !stays_at_close(given))) [[unlikely]] {
+    if (here == nullptr
+        || (here->is_closed.load(sys::relaxed)
+            && (!stays_at_close(given) || EKIDEN_MUTANT(lanes_closed_lane_refuses_an_operation))))
+        [[unlikely]] {
         const std::uint32_t lost = lane_claim::cancel(given) ? 1 : 0;
         s.dropped += lost;
         if (here == nullptr) s.left.failures += lost;
@@ -245,12 +248,12 @@ void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
 
 // ---- the drain comes to the inner executor
 
-/// Gives the drain of this thread, with one handle, to the inner executor. If the executor refuses the drain,
-/// all waiting tasks are abandoned. Then returns false if `given` was among these tasks, and true if another
-/// thread has run `given`. Throws whatever the inner executor throws. If it throws, this thread still owns
-/// the drain and the handle.
+/// Gives the drain of this thread, with one use of the shard, to the inner executor. If the executor refuses
+/// the drain, all waiting tasks are abandoned. Then returns false if `given` was among these tasks, and true
+/// if another thread has run `given`. Throws whatever the inner executor throws. If it throws, this thread
+/// still owns the drain and the use.
 bool lanes_state::offer(lane_shard& s, task_order order, const task* given) {
-    add_handle();
+    add_use(s);
     const task_offer mine(s);
     try {
         (void)how_.schedule(*this, &s, order);
@@ -270,7 +273,7 @@ bool lanes_state::passes_on(lane_shard& s, task_order order) noexcept {
         (void)offer(s, order, nullptr);
         return true;
     } catch (...) {
-        drop_handle(); // not the last handle, because the thread has another one
+        drop_use(s); // not the last use, because the thread has another one
         return false;
     }
 }
@@ -287,9 +290,9 @@ bool lanes_state::give_drain(lane_shard& s, task_order order, const task* given)
     }
 }
 
-/// Consumes the drain and a handle. Abandons all tasks that are in ready lanes or in the inbox. Returns
-/// whether the call has abandoned the function of `given`. If `reports` is true, counts all other tasks as
-/// dropped, and reports the current exception for each of them.
+/// Consumes the drain and a use of the shard. Abandons all tasks that are in ready lanes or in the inbox.
+/// Returns whether the call has abandoned the function of `given`. If `reports` is true, counts all other
+/// tasks as dropped, and reports the current exception for each of them.
 bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) noexcept {
     bool is_given_lost = false;
     {
@@ -333,7 +336,7 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
         s.left.tasks.append(std::move(abandoned));
         unlock(guard, s);
     }
-    drop_handle();
+    drop_use(s);
     return is_given_lost;
 }
 

@@ -78,7 +78,7 @@ struct lanes_state::batch {
 /// Runs lanes until the inner executor has accepted the drain again, or no drain is needed.
 void lanes_state::run_ready(lane_shard& s) {
     lock guard(s.lock);
-    if (stays_away(guard, s)) return drop_handle();
+    if (stays_away(guard, s)) return drop_use(s);
     for (bool is_kept = false;; is_kept = true, guard.lock()) {
         bool has_drain = true;
         try {
@@ -87,7 +87,7 @@ void lanes_state::run_ready(lane_shard& s) {
             leave_for_good(guard, s, has_drain); // the thread may leave the context
             throw;
         }
-        if (!leave(guard, s, has_drain) || passes_on(s, task_order::deferred)) return drop_handle();
+        if (!leave(guard, s, has_drain) || passes_on(s, task_order::deferred)) return drop_use(s);
         // The inner executor cannot accept the drain now, so this thread continues.
         if (takes_no_more()) return static_cast<void>(abandon_ready(s, nullptr, false));
     }
@@ -172,11 +172,11 @@ bool lanes_state::leave(lock& guard, lane_shard& s, bool has_drain) noexcept {
     return needs_drain;
 }
 
-/// Leaves the shard, and drops the handle of the thread. The thread cannot run more lanes, even if the inner
+/// Leaves the shard, and drops the use of the thread. The thread cannot run more lanes, even if the inner
 /// executor throws.
 void lanes_state::leave_for_good(lock& guard, lane_shard& s, bool has_drain) noexcept {
     if (leave(guard, s, has_drain)) (void)give_drain(s, task_order::last, nullptr);
-    drop_handle();
+    drop_use(s);
 }
 
 /// A thread calls keep_drain() before it releases the lock. If there is a task to run or to sort, some thread
@@ -328,7 +328,7 @@ task_list lanes_state::take_staying(task_list& from, std::uint32_t& count) noexc
     task_list others;
     count = 0;
     while (task* const next = from.take()) {
-        const bool stays = stays_at_close(*next);
+        const bool stays = stays_at_close(*next) && !EKIDEN_MUTANT(lanes_close_drops_an_operation);
         count += stays ? 1U : 0U;
         (stays ? staying : others).push(next);
     }
@@ -432,7 +432,7 @@ bool lanes_state::runs_here(lane_shard& s, keyed_task* given) {
     batch taken;
     taken.tasks.push(given);
     taken.left = 1;
-    add_handle();
+    add_use(s);
     bool has_drain = false;
     batch_limit limit(s.tasks_are_long);
     const serial_scope inside(this);

@@ -63,6 +63,8 @@ struct alignas(sys::isolation) lane_shard final : task {
     bool is_stalled = false;   // see sort()
     bool is_avoided = false;   // see stays_away()
     std::uint32_t threads = 0; // the number of drains that run lanes
+    // The number of threads and queued drains that use the shard. Any thread may change it without the lock.
+    sys::atomic<std::uint32_t> uses{0};
     ready_list ready;
     lane_table table;
     std::size_t resting = 0; // the number of lanes in the table that are unused and exist for their handles
@@ -250,6 +252,17 @@ private:
 
     // ---- the drain (lanes_state.cpp)
 
+    /// Adds a use of the shard, for a drain that is queued or running. All uses of a shard count as one
+    /// handle, so that the drains of busy shards do not contend for the count of handles. The caller must
+    /// have a handle or a use.
+    void add_use(lane_shard& s) noexcept {
+        if (s.uses.fetch_add(1, sys::relaxed) == 0) add_handle();
+    }
+    void drop_use(lane_shard& s) noexcept {
+        // [LN1] acq_rel, as in drop_handle(): the thread that drops the last use also drops the handle of the
+        // shard, and sees what was done during all other uses.
+        if (s.uses.fetch_sub(1, sys::acq_rel) == 1) drop_handle();
+    }
     static const char* answer_drain(task* drain, task_request request);
     void run_ready(lane_shard& s);
     [[nodiscard]] bool stays_away(lock& guard, lane_shard& s) noexcept;
@@ -291,8 +304,9 @@ private:
     sys::atomic<bool> has_several_{false}; // true if a request with several keys has been posted
     // The number of turns that last. Relaxed is enough, because a coroutine only needs to find its own turn.
     sys::atomic<std::uint32_t> turns_{0};
-    // The number of handles, plus the number of drains that are queued or running.
-    sys::atomic<std::uint64_t> handles_{1};
+    // The number of handles, plus the number of shards that are in use. Each post reads the members above, so
+    // the count lies on a cache line of its own.
+    alignas(sys::isolation) sys::atomic<std::uint64_t> handles_{1};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

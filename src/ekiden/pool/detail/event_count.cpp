@@ -70,7 +70,8 @@ void event_count::signal_all() noexcept {
 
 unsigned event_count::signal_any(unsigned count) noexcept {
     unsigned woken = 0;
-    while (woken != count && wake_one(signalled)) ++woken;
+    while (woken != count && wake_one(EKIDEN_MUTANT(sleep_signal_gives_a_token) ? notified : signalled))
+        ++woken;
     return woken;
 }
 

@@ -10,6 +10,7 @@
 #include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -213,7 +214,9 @@ task* worker::from_outside() noexcept {
     if (task* const found = batch_.take()) return found;
     injection_queue& queue = pool_.queue(priority::normal);
     std::array<task*, task_batch::most + 1> taken; // not initialized: take() writes what is read
-    const std::size_t count = queue.take(next_ring_++, taken, pool_.threads().base());
+    // In a large pool, a smaller share would often be one task. Then all workers would contend for the ring.
+    const std::size_t share = std::min(pool_.threads().base(), most_shares);
+    const std::size_t count = queue.take(next_ring_++, taken, share);
     if (count == 0) return nullptr;
     injected_.add(count);
     if (count != 1) {

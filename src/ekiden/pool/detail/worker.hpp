@@ -204,6 +204,7 @@ private:
 
     static constexpr std::uint32_t fair_turn = 64;  // every 64th search begins with neglected()
     static constexpr std::uint32_t theft_turn = 64; // every 64th call of neglected() may steal from a deque
+    static constexpr unsigned most_shares = 8;      // a batch has at least an eighth of the tasks of a ring
 
     scheduler& pool_;
     const unsigned index_;

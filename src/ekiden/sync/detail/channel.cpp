@@ -22,9 +22,9 @@ constinit const state_rules channel_base::rendezvous_rules{
     .settle = &paired, .serves_all = true, .yields = channel_base::polls, .name = "a channel"};
 
 void channel_base::serve(std::uint32_t bit) noexcept {
-    // [CQ3] [CQ4] Sequentially consistent. If another thread has cleared the bit, that thread serves the
-    // waiters.
-    if ((marks_.fetch_and(~bit, sys::seq_cst) & bit) == 0) return;
+    // If another thread has cleared the bit, that thread serves the waiters. Relaxed is enough, because each
+    // later mark() is made inside the lock, after serve_waiters(), and is sequentially consistent.
+    if ((marks_.fetch_and(~bit, sys::relaxed) & bit) == 0) return;
     serve_waiters(bit == pop_waits ? pops_wait : pushes_wait);
 }
 

@@ -1,12 +1,7 @@
 /// The implementation of std::execution that the tests use, chosen by CMake.
 #pragma once
 
-#if defined(EKIDEN_TEST_SENDERS_beman)
-#include <beman/execution/execution.hpp>
-#define EKIDEN_SENDERS beman::execution
-#define EKIDEN_SENDERS_TOKENS beman::execution
-#define EKIDEN_SENDERS_SYNC_WAIT beman::execution
-#else
+#if defined(EKIDEN_TEST_SENDERS_stdexec)
 #include <exec/split.hpp>
 #endif
 

@@ -17,8 +17,12 @@
 #include <execinfo.h>
 #include <mutex>
 #include <new>
+#if defined(__APPLE__)
+#include <pthread.h>
+#else
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 #endif
 
 namespace ekiden::inline EKIDEN_ABI::sys {
@@ -36,6 +40,22 @@ std::string named(void* const* frames, int count, const char* indent) {
     std::free(static_cast<void*>(names)); // NOLINT: the system allocated the memory with malloc
     return text;
 }
+
+// The two systems name a thread to the handler, and send a signal to a thread, in different ways.
+#if defined(__APPLE__)
+std::uint64_t number_of_this_thread() noexcept { return ::pthread_mach_thread_np(::pthread_self()); }
+
+bool send(int signal, const thread_probe& whose) noexcept {
+    const pthread_t thread = ::pthread_from_mach_thread_np(static_cast<mach_port_t>(whose.system_id()));
+    return thread != nullptr && ::pthread_kill(thread, signal) == 0;
+}
+#else
+std::uint64_t number_of_this_thread() noexcept { return system_thread_id(); }
+
+bool send(int signal, const thread_probe& whose) noexcept {
+    return ::syscall(SYS_tgkill, ::getpid(), whose.system_id(), signal) == 0;
+}
+#endif
 
 /// The only request for the call stack of another thread. A thread that asks holds the lock. The state
 /// changes from idle to asked, then in the signal handler to answering and answered, and back to idle.
@@ -58,7 +78,7 @@ void answer(int /*signal*/) {
     const int before = errno;
     std::uint32_t expected = stack_request::asked;
     // Acquire: sees the number of the thread that must answer. Pairs with the release in call_stack_of().
-    if (wanted.state.load(acquire) == expected && wanted.thread.load(relaxed) == system_thread_id()
+    if (wanted.state.load(acquire) == expected && wanted.thread.load(relaxed) == number_of_this_thread()
         && wanted.state.compare_exchange_strong(expected, stack_request::answering, relaxed, relaxed)) {
         wanted.count = ::backtrace(wanted.frames.data(), static_cast<int>(most_frames));
         wanted.state.store(stack_request::answered, release); // publishes the frames
@@ -88,6 +108,9 @@ std::string call_stack(const char* indent) {
 }
 
 bool accept_stack_signal(int signal) noexcept {
+#if defined(EKIDEN_FUTEX_TABLE)
+    if (signal != 0) return false; // the handler could not call futex_wake()
+#endif
     struct sigaction now{};
     if (::sigaction(signal, nullptr, &now) != 0) return false;
     if (now.sa_handler == &answer) return true;
@@ -105,7 +128,7 @@ std::string call_stack_of(const thread_probe& whose, int signal, const char* ind
     const std::lock_guard guard(wanted.asking);
     wanted.thread.store(static_cast<std::uint64_t>(whose.system_id()), relaxed);
     wanted.state.store(stack_request::asked, release); // publishes the number of the thread
-    if (::syscall(SYS_tgkill, ::getpid(), whose.system_id(), signal) != 0 || !is_answered()) {
+    if (!send(signal, whose) || !is_answered()) {
         wanted.state.store(stack_request::idle, relaxed);
         return {};
     }

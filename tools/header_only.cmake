@@ -1,0 +1,28 @@
+# Included by the toolchains for other systems. Their include path must not contain the headers of this machine's C
+# library. So a folder in the build has links to the header-only libraries alone.
+set(EKIDEN_HOST_LIBRARIES ${CMAKE_BINARY_DIR}/header_only)
+if(NOT CMAKE_PROJECT_NAME STREQUAL "CMAKE_TRY_COMPILE" AND NOT EXISTS ${EKIDEN_HOST_LIBRARIES})
+  file(MAKE_DIRECTORY ${EKIDEN_HOST_LIBRARIES}/include ${EKIDEN_HOST_LIBRARIES}/lib/cmake)
+  foreach(name doctest asio asio.hpp nlohmann CLI boost concurrentqueue eigen3)
+    if(EXISTS /usr/include/${name})
+      file(CREATE_LINK /usr/include/${name} ${EKIDEN_HOST_LIBRARIES}/include/${name} SYMBOLIC)
+    endif()
+  endforeach()
+  file(GLOB descriptions /usr/lib/cmake/doctest/*)
+  foreach(description ${descriptions}) # their paths begin with the prefix
+    cmake_path(GET description FILENAME name)
+    file(READ ${description} text)
+    string(REPLACE "\"/usr\"" "\"${EKIDEN_HOST_LIBRARIES}\"" text "${text}")
+    file(WRITE ${EKIDEN_HOST_LIBRARIES}/lib/cmake/doctest/${name} "${text}")
+  endforeach()
+  foreach(name CLI11 nlohmann_json) # their descriptions name no path
+    if(EXISTS /usr/share/cmake/${name})
+      file(COPY /usr/share/cmake/${name} DESTINATION ${EKIDEN_HOST_LIBRARIES}/share/cmake)
+    endif()
+  endforeach()
+endif()
+set(CMAKE_FIND_ROOT_PATH ${EKIDEN_HOST_LIBRARIES})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
