@@ -213,6 +213,24 @@ EKIDEN_MODEL(segment_queue_one_slot, .old_values = 2, .about = "two pops, and a 
              .preemptions = 3, .weak_failures = 0) {
     segments<1>(1);
 }
+EKIDEN_MODEL(segment_queue_two_producers, .old_values = 1,
+             .about = "two producers, and a new segment for each item", .preemptions = 2,
+             .weak_failures = 0) {
+    segment_queue<parcel, 1, 1> queue;
+    int got = 0;
+    const auto pass = [&](int number) {
+        parcel item(number);
+        check::that(queue.push(item) == taken_from::done, "an unbounded queue has room");
+        std::optional<parcel> taken;
+        if (queue.pop(taken) != taken_from::done) return;
+        taken->open();
+        ++got;
+    };
+    sys::thread other([&] { pass(1); });
+    pass(2);
+    other.join();
+    check::that(got == 2 && queue.size() == 0, "each producer finds an item");
+}
 EKIDEN_MODEL(segment_queue_two_slots, .old_values = 1,
              .about = "a slow pop in a segment that another pop leaves", .preemptions = 2,
              .weak_failures = 0) {
