@@ -52,10 +52,6 @@ public:
     static constexpr state_lock::mask may_push = 1U << open | 1U << pops_wait | 1U << wanted | 1U << closed;
     /// The mask of the states in which a pop_step may begin.
     static constexpr state_lock::mask may_pop = 1U << open | 1U << pushes_wait | 1U << pairing | 1U << closed;
-    /// The mask of the states in which close() may run. A pop that has been chosen must first get its item.
-    /// settle() must not count a close() as a push or as a pop.
-    static constexpr state_lock::mask may_close =
-        1U << open | 1U << pops_wait | 1U << pushes_wait | 1U << closed;
 
 protected:
     explicit channel_base(std::size_t capacity) noexcept
@@ -71,6 +67,10 @@ protected:
     static constexpr int polls = 8;
     static constexpr int spins = 5; // each spin takes twice as long as the one before
 #endif
+    // The states in which close() may run. A pop that has been chosen must first get its item. settle() must
+    // not count a close() as a push or as a pop.
+    static constexpr state_lock::mask may_close =
+        1U << open | 1U << pops_wait | 1U << pushes_wait | 1U << closed;
     static const state_rules slot_rules;
     static const state_rules rendezvous_rules;
 
