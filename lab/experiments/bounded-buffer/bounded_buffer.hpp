@@ -33,7 +33,8 @@ void pass(cell& c, std::size_t capacity, Make make, unsigned producers = 4) {
             }
             sum += mine;
         });
-        if (sum != std::int64_t{producers} * items * (items - 1) / 2) c.fail("items were lost or came out twice");
+        if (sum != std::int64_t{producers} * items * (items - 1) / 2)
+            c.fail("items were lost or came out twice");
         const double passed = static_cast<double>(producers * items);
         found.figures["ns_per_item"] = found.used.wall_s * 1e9 / passed;
         found.figures["cpu_ns_per_item"] = found.used.cpu_s() * 1e9 / passed;
