@@ -18,7 +18,7 @@ PLAIN, BOLD, RED, GREEN, FAINT = "\033[0m", "\033[1m", "\033[31m", "\033[32m", "
 def page(results, width, colour, report):
     """Returns the page as text. `width` is None without a limit. `report` is the path of the full report."""
     width = 1000 if width is None else max(80, min(width, 100))
-    ran = [row for name in results.run["experiments"] for row in _rows(results, name)]
+    ran = _fitted([row for name in results.run["experiments"] for row in _rows(results, name)], width)
     lines = [_title(results)]
     if results.machine.get("disturbed"):
         lines.append(f"WARNING: others used {results.machine['used_by_others']:.1f} cores of this machine when the run "
@@ -142,16 +142,33 @@ def _beside(results, experiment, variant, c):
     return f"goals {sum(met for _, met in judged)}/{len(judged)}{'*' if is_other else ''}"
 
 
-def _table(rows, width, colour):
-    heads = ("", "", "ekiden", "best peer", "", "ratio", "src|goals")
-    widths = [max(len(r[i]) for r in [*rows, heads]) for i in range(7)]
+HEADS = ("", "", "ekiden", "best peer", "", "ratio", "src|goals")
+LEAST_WORDS = 16  # the least width of a column of words
+
+
+def _widths(rows, width):
+    """Returns the widths of the columns, and what the other columns leave for the two columns of words. These two share
+    it, and are cut where they do not fit."""
+    widths = [max(len(r[i]) for r in [*rows, HEADS]) for i in range(7)]
+    # The words of a line without a name also have the first column.
+    widths[1] = max((len(r[1]) - (0 if r[0] else widths[0] + 1) for r in rows), default=0)
     widths[2] = max((len(r[2]) for r in rows if r[7] not in ("absent", "failed")), default=7)
     widths[3] = max((len(r[3]) for r in rows), default=7)
-    # The two columns of words share what is left, and each is cut where it does not fit.
-    left = width - sum(widths[i] for i in (0, 2, 3, 5, 6)) - 6
-    widths[1] = min(widths[1], max(16, left - widths[4]))
+    return widths, width - sum(widths[i] for i in (0, 2, 3, 5, 6)) - 6
+
+
+def _fitted(rows, width):
+    """Returns the rows without processor times, if these leave too little room for the words."""
+    if _widths(rows, width)[1] >= 2 * LEAST_WORDS:
+        return rows
+    return [(*row[:6], row[6].partition("CPU ")[0].rstrip(), row[7]) for row in rows]
+
+
+def _table(rows, width, colour):
+    widths, left = _widths(rows, width)
+    widths[1] = min(widths[1], max(LEAST_WORDS, left - widths[4]))
     widths[4] = min(widths[4], left - widths[1])
-    lines = [_line(heads, widths, "")]
+    lines = [_line(HEADS, widths, "")]
     colours = {"win": (GREEN, BOLD), "lose": (RED, BOLD), "par": ("", BOLD), "failed": (RED, RED),
                "absent": (FAINT, FAINT)}
     for row in rows:
@@ -172,9 +189,11 @@ def _line(row, widths, own, ratio=""):
     if ours == "ekiden":  # the heads
         return (f"{'':{w[0]}} {'':{w[1]}} {ours:>{w[2]}} {best:<{w[3] + 1 + w[4]}} {times:>{w[5]}} "
                 f"{beside:<{w[6]}}")
+    both = w[0] + 1 + w[1]
+    words = f"{name:<{w[0]}} {cut(what, w[1]):<{w[1]}}" if name else f"{cut(what, both):<{both}}"
     if len(ours) > w[2]:
-        return f"{name:<{w[0]}} {cut(what, w[1]):<{w[1]}} {painted(ours, own)}"
-    return (f"{name:<{w[0]}} {cut(what, w[1]):<{w[1]}} {painted(f'{ours:>{w[2]}}', own)} {best:>{w[3]}} "
+        return f"{words} {painted(ours, own)}"
+    return (f"{words} {painted(f'{ours:>{w[2]}}', own)} {best:>{w[3]}} "
             f"{cut(peer, w[4]):<{w[4]}} {painted(f'{times:>{w[5]}}', ratio)} {beside:<{w[6]}}")
 
 

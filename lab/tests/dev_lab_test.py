@@ -20,6 +20,7 @@ def make_tree(tree, dev, lab, report):
     (tree / "lab/experiments/slow").mkdir(parents=True)
     (tree / "tools").mkdir()
     (tree / "tools/packages.txt").touch()
+    shutil.copy(pathlib.Path(dev).parent / "tools/stages.sh", tree / "tools")
     program = tree / "build/release/lab/ekiden-lab"
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec "{lab}" --smoke --limit 600 "$@"\n')
