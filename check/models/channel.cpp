@@ -80,15 +80,14 @@ void two_wait() {
     check::that(sum == 3, "each waiter gets an item");
 }
 
-void close_a_meeting() {
-    channel<int> ch(0);
+void close_between(channel<int>& ch) {
     bool is_accepted = false;
     sys::thread producer([&] { is_accepted = push(ch, 1); });
     sys::thread closer([&] { ch.close(); });
     const std::optional<int> got = pop(ch);
     producer.join();
     closer.join();
-    check::that(got.has_value() == is_accepted, "both or neither");
+    check::that(got.has_value() == is_accepted, "the item arrives if and only if it was accepted");
 }
 
 template <std::size_t SegmentSize>
@@ -165,13 +164,7 @@ EKIDEN_MODEL(channel_close_against_push, .old_values = 1,
              .about = "a channel is closed during a push: what was accepted arrives", .preemptions = 2,
              .spurious = 0, .weak_failures = 0) {
     channel<int> ch;
-    bool is_accepted = false;
-    sys::thread producer([&] { is_accepted = push(ch, 1); });
-    sys::thread closer([&] { ch.close(); });
-    const std::optional<int> got = pop(ch);
-    producer.join();
-    closer.join();
-    check::that(got.has_value() == is_accepted, "the item arrives if and only if it was accepted");
+    close_between(ch);
     check::that(!push(ch, 2), "a closed channel refuses");
 }
 
@@ -201,12 +194,14 @@ EKIDEN_MODEL(channel_rendezvous_try, .old_values = 1,
 EKIDEN_MODEL(channel_rendezvous_close, .old_values = 1,
              .about = "a rendezvous is closed while a push and a pop meet", .preemptions = 2, .spurious = 0,
              .weak_failures = 0) {
-    close_a_meeting();
+    channel<int> ch(0);
+    close_between(ch);
 }
 EKIDEN_MODEL(channel_closes_between_partners, .old_values = 1,
              .about = "close() comes between a chosen pop and its push", .preemptions = 2, .spurious = 0,
              .weak_failures = 0, .mutant = "channel_closes_between_partners") {
-    close_a_meeting();
+    channel<int> ch(0);
+    close_between(ch);
 }
 
 EKIDEN_MODEL(segment_queue_one_slot, .old_values = 2, .about = "two pops, and a new segment for each item",

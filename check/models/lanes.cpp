@@ -1,7 +1,6 @@
 // lanes: entries vanish while others post, threads share a shard, close against post, full lanes, a context
 // that abandons the drain.
-#include <check/models/strand_model.hpp>
-#include <ekiden/lanes/lanes.hpp>
+#include <check/models/lanes_model.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <chrono>
@@ -10,15 +9,8 @@
 #include <optional>
 #include <utility>
 
-namespace {
-
 using namespace ekiden;
 using namespace ekiden_model;
-using test_lanes = lanes<int, one_place::executor>;
-
-constexpr lanes_options one_shard{.shards = 1, .delay_sampling = 0};
-
-} // namespace
 
 STRAND_MODEL(lanes_removal_against_post, .about = "an entry vanishes while its key is posted again",
              .preemptions = 2) {
@@ -210,8 +202,7 @@ STRAND_MODEL(lanes_close_against_full_post, .about = "a lane is closed while a p
         });
         check::that(l.post(1, all.note(1)), "the post is accepted, now or after the close");
         closer.join();
-        while (context.run_one()) { // the drain of a lane that was closed
-        }
+        run_rest(context);
         check::that(l.active() == 0, "the entry has gone");
     }
     check::that(all.gone.load(sys::acquire) == 2, "each has gone, once");
@@ -231,8 +222,7 @@ STRAND_MODEL(lanes_dispatch_against_drain,
         });
         all.run_until(context, 2);
         poster.join();
-        while (context.run_one()) { // a drain that finds nothing
-        }
+        run_rest(context);
         check::that(l.active() == 0, "the entry has gone");
     }
     check::that(all.ran.size() == 2 && all.in_order(0, 1), "each ran once, in order");
@@ -253,8 +243,7 @@ EKIDEN_MODEL(lanes_close_against_dispatch, .load_buffering = false, .old_values 
         (void)l.close(1);
         all.run_until(context, 2);
         runner.join();
-        while (context.run_one()) { // a drain that finds nothing
-        }
+        run_rest(context);
         (void)l.post(1, all.note(2));
         all.run_until(context, 3);
         check::that(l.active() == 0, "the entry has gone");
@@ -283,14 +272,10 @@ STRAND_MODEL(lanes_two_last_drains,
         (void)l.post(1, first.note(0));
         (void)l.post(2, second.note(0));
     }
-    const auto run_rest = [&context] {
-        while (context.run_one()) {
-        }
-    };
-    sys::thread runner(run_rest);
-    run_rest();
+    sys::thread runner([&] { run_rest(context); });
+    run_rest(context);
     runner.join();
-    run_rest();
+    run_rest(context);
     check::that(first.ran.size() == 1 && second.ran.size() == 1, "each ran once");
 }
 

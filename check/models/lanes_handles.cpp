@@ -1,7 +1,6 @@
 // lanes: handles. The last handle of a lane is destroyed while other threads post, run the lane, or make a
 // handle.
-#include <check/models/strand_model.hpp>
-#include <ekiden/lanes/lanes.hpp>
+#include <check/models/lanes_model.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <memory>
@@ -13,26 +12,7 @@ namespace {
 
 using namespace ekiden;
 using namespace ekiden_model;
-using test_lanes = lanes<int, one_place::executor>;
 using handle = test_lanes::lane_type;
-
-constexpr lanes_options one_shard{.shards = 1, .delay_sampling = 0};
-constexpr lanes_options two_shards{.shards = 2, .delay_sampling = 0};
-
-// With two shards, the keys are in different shards, as in lanes_requests.cpp.
-constexpr int low = 0;
-constexpr int high = 1;
-
-// In some models, load buffering is not reported, because some loads are hints. A thread that reads
-// has_several_ too early only acquires a lock. A drain only compares the number of handles with 0, and this
-// number becomes 0 only under the lock.
-#define HINT_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 2, __VA_ARGS__)
-
-/// Runs what is left: drains that find nothing.
-void run_rest(one_place& context) {
-    while (context.run_one()) {
-    }
-}
 
 /// An operation of the scheduler of a lane. close() leaves it in the lane.
 struct operation final

@@ -1,11 +1,12 @@
-/// What the models of requests with several keys and of turns have in common.
+/// What the models of lanes have in common.
 #pragma once
 
 #include <check/models/strand_model.hpp>
 #include <ekiden/lanes/lanes.hpp>
 
 // In some models, load buffering is not reported, because some loads are hints. A thread that reads
-// has_several_ too early only acquires a lock. A thread that sees a push too early only keeps the drain.
+// has_several_ too early only acquires a lock. A thread that sees a push too early only keeps the drain. A
+// drain only compares the number of handles with 0, and this number becomes 0 only under the lock.
 #define HINT_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 2, __VA_ARGS__)
 
 namespace ekiden_model {

@@ -27,7 +27,8 @@ struct process_usage {
 /// Returns the processor time that the calling thread has used.
 [[nodiscard]] double thread_cpu_s();
 
-/// Lets sleeps of the calling thread end as exactly as the system can. Threads that it starts inherit this.
+/// Makes the calling thread wake up from its sleeps as punctually as the system allows. Threads that it
+/// starts inherit this setting.
 void sleep_precisely();
 
 /// What the results say about the system. Empty and 0 mean unknown.
@@ -42,7 +43,8 @@ struct system_facts {
 };
 [[nodiscard]] system_facts describe_system();
 
-/// Prepares the descriptor to which a cell reports, and returns it. `passed` is the number in the request.
+/// Returns the descriptor through which a cell sends its results to the driver. `passed` is the number that
+/// the driver has written into the request. Programs that the cell starts do not inherit the descriptor.
 [[nodiscard]] int open_report(int passed);
 
 } // namespace lab

@@ -17,7 +17,7 @@ void* address_of(const atomic<std::uint32_t>& word) noexcept {
     return const_cast<atomic<std::uint32_t>*>(&word); // NOLINT: see above
 }
 
-/// Returns false if the wait has reached the end of its time. `result` is the result of the system.
+/// Returns whether a wait has ended before its time was over. `result` is what the system has returned.
 bool ended_early(int result) noexcept {
     if (result >= 0 || errno == EINTR) return true;
     if (errno == ETIMEDOUT) return false;

@@ -28,7 +28,8 @@ namespace {
 
 namespace replacement = ex::parallel_scheduler_replacement;
 
-/// The side of the implementation: counts the calls, and marks the items.
+/// The receiver that an implementation of senders would pass to the backend. Counts the calls of the backend,
+/// and marks the items.
 class proxy final : public replacement::bulk_item_receiver_proxy {
 public:
     explicit proxy(std::size_t items = 0) : marks(items) {}
