@@ -8,6 +8,7 @@
 #include <tests/unit/posix.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <doctest/doctest.h>
@@ -71,6 +72,20 @@ struct spinning_task {
     }
 };
 
+/// Stores its worker, and computes until it is released.
+template <int>
+struct task_of_worker {
+    thread_pool* pool;
+    unsigned* worker;
+    std::latch* all_there;
+    spinning_task rest;
+    void operator()() const {
+        *worker = pool->this_worker_index().value();
+        all_there->count_down();
+        rest();
+    }
+};
+
 /// Runs for `duration`, which is short.
 struct short_task {
     std::chrono::microseconds duration;
@@ -116,6 +131,21 @@ TEST_CASE("A task that computes for too long is told once, with its type, its wo
     prometheus_page page;
     add_metrics(page, pool.metrics(), "p");
     CHECK(page.text().find("ekiden_pool_slow_tasks_total{pool=\"p\"} 1") != std::string::npos);
+}
+
+TEST_CASE("Slow tasks that run at the same time are told with the workers that run them") {
+    reports told;
+    std::atomic<bool> released{false};
+    std::latch all_there(3);
+    std::array<unsigned, 2> ran_on{};
+    thread_pool pool(told.with({.threads = 2, .watch_interval = 1ms, .slow_task_time = 20ms}));
+    pool.post(task_of_worker<0>{&pool, &ran_on[0], &all_there, {&released}});
+    pool.post(task_of_worker<1>{&pool, &ran_on[1], &all_there, {&released}});
+    all_there.arrive_and_wait();
+    CHECK(told.come("task_of_worker", 2));
+    for (const slow_task_report& one : told.all())
+        CHECK(one.index == ran_on[one.task.find("<0>") != std::string::npos ? 0 : 1]);
+    released = true;
 }
 
 TEST_CASE("Each slow task is told, and the tasks between them are not") {
