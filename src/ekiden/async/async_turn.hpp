@@ -156,6 +156,10 @@ auto spawn_with(lane_turn turn, const Executor& where, F&& f, Token&& token, spa
 /// begun, the environment of the coroutine tells the coroutine of a stop request, and the turn lasts until
 /// the lane_turn is destroyed. If the coroutine is destroyed, the turn ends as well.
 ///
+/// If the coroutine runs on a loop_context and the lanes run on a pool, the workers of the pool begin the
+/// turns. So end the coroutines that have or await turns before the loop is destroyed, or first call stop()
+/// and join() of the pool.
+///
 /// Throws operation_canceled if the lanes refuse or abandon the request, because a lane is full or closed, or
 /// because the inner context has stopped. Throws std::bad_alloc. Throws whatever lanes::post() throws.
 /// Throws std::system_error(resource_deadlock_would_occur) in the following cases, because two coroutines

@@ -347,6 +347,45 @@ TEST_CASE("a context that ends destroys its coroutines in their turns and before
 }
 
 TEST_CASE(
+    "a loop whose coroutines have and await turns may be destroyed after the pool of the lanes was joined") {
+    constexpr int coroutines = 8;
+    for (int i = 0; i != ekiden_test::rounds(100); ++i) {
+        std::atomic<int> alive = 0;
+        std::atomic<int> turns = 0;
+        thread_pool pool(2);
+        const bank l(pool.get_executor());
+        event never;
+        {
+            loop_context loop;
+            const auto wants = [&](int n) -> coroutine<> {
+                const ekiden_test::witness w(alive);
+                try {
+                    for (int round = 0; round != 3; ++round) {
+                        const auto turn = co_await async_turn(l, l.keys().write(n % 3, 3));
+                        ++turns;
+                        co_await yield();
+                    }
+                    const auto last = co_await async_turn(l, n % 3);
+                    co_await async_wait(never);
+                } catch (const operation_canceled&) { // the pool has stopped
+                }
+                co_await async_wait(never);
+            };
+            for (int n = 0; n != coroutines; ++n) co_spawn(loop, [&, n] { return wants(n); });
+            // The pool stops while its workers begin turns.
+            while (turns < i % (2 * coroutines) + 1) loop.poll(), loop.restart();
+            pool.stop();
+            if (i % 3 == 0) loop.poll();
+            pool.join();
+            if (i % 3 == 1) loop.restart(), loop.poll();
+            CHECK(alive == coroutines);
+        }
+        CHECK(alive == 0);
+        CHECK(l.active() == 0);
+    }
+}
+
+TEST_CASE(
     "a pool that is stopped and destroyed ends the turns of its coroutines, and a long chain behind them") {
     std::atomic<int> alive = 0;
     for (const int chain : {1, 10, 20'000}) {
