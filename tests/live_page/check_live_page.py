@@ -88,6 +88,8 @@ def check_server(page, server, pictures):
             asking.start()
             try:
                 moves(page)
+                loaded = page.get("[...new Set(performance.getEntriesByType('resource').map((one) => one.name))]")
+                check(loaded == [f"http://127.0.0.1:{metrics}/metrics"], f"the page loads other files: {loaded}")
                 if pictures:
                     time.sleep(20)
                     for name, width, height, scheme in (("light", 1100, 900, "light"), ("dark", 1100, 900, "dark"),

@@ -164,11 +164,13 @@ TEST_CASE("A pool that follows still replaces blocked threads, up to max_threads
 }
 
 TEST_CASE("A pool with a chosen number of threads does not follow") {
-    thread_pool pool({.threads = 2, .least_threads = 5});
-    follow(pool, 1);
-    CHECK(pool.thread_count() == 2);
-    CHECK(pool.follow_processors() == 2);
-    CHECK(pool.metrics().threads_adapted == 0);
+    for (const unsigned least : {1U, 5U}) {
+        thread_pool pool({.threads = 2, .least_threads = least});
+        follow(pool, 1);
+        CHECK(pool.thread_count() == 2);
+        CHECK(pool.follow_processors() == 2);
+        CHECK(pool.metrics().threads_adapted == 0);
+    }
 }
 
 TEST_CASE("Options for the number of processors are checked") {

@@ -170,7 +170,8 @@ TEST_CASE("A task that waits for a result is told once, although it runs other t
     future<void> awaited = source.get_future();
     std::atomic<bool> released{false};
     pool.post(waiting_task{&awaited, &released});
-    CHECK(told.come("waiting_task", 1)); // all threads of the pool sleep, and still the watch finds it
+    REQUIRE(told.come("waiting_task", 1)); // all threads of the pool sleep, and still the watch finds it
+    CHECK(told.all().front().waits_for == "a promise");
     for (int i = 0; i != 50; ++i) pool.submit(short_task{10us}).get(); // in the wait of the first task
     std::atomic<bool> inner{false};
     pool.post(spinning_task{&inner}); // on the stack of the first task
