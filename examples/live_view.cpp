@@ -1,14 +1,25 @@
-/// Shows tasks while they run: which thread runs each task, what each thread of the pool does, and the pool's
-/// metrics.
+/// Shows tasks while they run: which thread runs each task, what each thread of the pool does, the pool's
+/// metrics, and a web page that shows them.
 #include <ekiden/observe.hpp>
 #include <ekiden/pool.hpp>
 
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <string>
+#include <string_view>
 #include <thread>
 
 using namespace std::chrono_literals;
+
+/// Returns the text that an HTTP server sends for a path. A browser shows the page at "/" as charts, and the
+/// page reads the path "/metrics".
+std::string text_of(std::string_view path, const ekiden::thread_pool& pool) {
+    if (path == "/") return std::string(ekiden::live_page());
+    ekiden::prometheus_page page;
+    add_metrics(page, pool.metrics(), "requests");
+    return page.text();
+}
 
 int main() {
     constexpr std::size_t count = 30;
@@ -34,8 +45,10 @@ int main() {
         pool.wait_idle();
     }
 
-    ekiden::prometheus_page page;
-    add_metrics(page, pool.metrics(), "requests");
-    std::cout << page.text();
-    return threads >= 1 && threads <= 10 ? EXIT_SUCCESS : EXIT_FAILURE;
+    const std::string page = text_of("/", pool);
+    const std::string metrics = text_of("/metrics", pool);
+    std::cout << metrics;
+    const bool has_both =
+        page.starts_with("<!doctype html>") && metrics.find("ekiden_pool_threads") != std::string::npos;
+    return has_both && threads >= 1 && threads <= 10 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -42,9 +42,9 @@ struct live_view_options {
     std::function<void(const live_line&)> show = {};
 };
 
-/// A view that prints a line at each interval, and one more line when the view is destroyed. The view has a
-/// thread of its own. The only cost for a task is its live_view::task object. In the child process of a
-/// fork(), the view shows nothing.
+/// A view that prints a line at each interval, and one more line when the view is destroyed. For a view in a
+/// browser, see live_page(). The view has a thread of its own. The only cost for a task is its
+/// live_view::task object. In the child process of a fork(), the view shows nothing.
 class live_view {
 public:
     using options = live_view_options;
