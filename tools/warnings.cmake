@@ -11,6 +11,10 @@ function(ekiden_error_on_warning result id version)
   endif()
 endfunction()
 
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wno-subobject-linkage) # g++ takes a source that another file includes for a header
+endif()
+
 # ekiden_warnings(TARGET [FLAG...]): compiles TARGET's own sources with the warnings of the project and FLAG...
 function(ekiden_warnings target)
   if(EKIDEN_WARNINGS)
