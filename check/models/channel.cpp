@@ -1,25 +1,16 @@
-// channel: a push or a pop that must wait against the operation that it waits for, the segments, close, the
-// rendezvous, and select. src/ekiden/sync/detail/channel.md says what is claimed.
+// channel: a push or a pop that must wait against the operation that it waits for, close, and the rendezvous.
+// channel_queues.cpp has the models of the two queues. src/ekiden/sync/detail/channel.md says what is
+// claimed.
 #include <check/engine/model.hpp>
 #include <ekiden/sync/channel.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <chrono>
-#include <memory>
 #include <optional>
 
 namespace {
 
 using namespace ekiden;
-
-/// An item whose content must be published by the push.
-struct parcel {
-    int number = 0;
-    std::unique_ptr<sys::cell<int>> content;
-
-    explicit parcel(int n) : number(n), content(std::make_unique<sys::cell<int>>(n)) {}
-    void open() const { check::that(content->read() == number, "the content is published with the item"); }
-};
 
 bool push(channel<int>& ch, int item) { return ch.push(item) == queue_status::done; }
 std::optional<int> pop(channel<int>& ch) {
@@ -88,28 +79,6 @@ void close_between(channel<int>& ch) {
     producer.join();
     closer.join();
     check::that(got.has_value() == is_accepted, "the item arrives if and only if it was accepted");
-}
-
-template <std::size_t SegmentSize>
-void segments(int each) {
-    segment_queue<parcel, SegmentSize, 1> queue;
-    int got = 0;
-    const auto take = [&] {
-        std::optional<parcel> item;
-        if (queue.pop(item) != taken_from::done) return;
-        item->open();
-        ++got;
-    };
-    sys::thread other([&] {
-        for (int i = 0; i < each; ++i) take();
-    });
-    for (int i = 0; i < 2 * each; ++i) {
-        parcel item(i);
-        check::that(queue.push(item) == taken_from::done, "an unbounded queue has room");
-    }
-    for (int i = 0; i < each; ++i) take();
-    other.join();
-    while (got < 2 * each) take();
 }
 
 } // namespace
@@ -202,67 +171,4 @@ EKIDEN_MODEL(channel_closes_between_partners, .old_values = 1,
              .weak_failures = 0, .mutant = "channel_closes_between_partners") {
     channel<int> ch(0);
     close_between(ch);
-}
-
-EKIDEN_MODEL(segment_queue_one_slot, .old_values = 2, .about = "two pops, and a new segment for each item",
-             .preemptions = 3, .weak_failures = 0) {
-    segments<1>(1);
-}
-EKIDEN_MODEL(segment_queue_two_producers, .old_values = 1,
-             .about = "two producers, and a new segment for each item", .preemptions = 2,
-             .weak_failures = 0) {
-    segment_queue<parcel, 1, 1> queue;
-    int got = 0;
-    const auto pass = [&](int number) {
-        parcel item(number);
-        check::that(queue.push(item) == taken_from::done, "an unbounded queue has room");
-        std::optional<parcel> taken;
-        if (queue.pop(taken) != taken_from::done) return;
-        taken->open();
-        ++got;
-    };
-    sys::thread other([&] { pass(1); });
-    pass(2);
-    other.join();
-    check::that(got == 2 && queue.size() == 0, "each producer finds an item");
-}
-EKIDEN_MODEL(segment_queue_two_slots, .old_values = 1,
-             .about = "a slow pop in a segment that another pop leaves", .preemptions = 2,
-             .weak_failures = 0) {
-    segments<2>(2);
-}
-EKIDEN_MODEL(segment_queue_frees_under_a_pop, .about = "the pop of the last slot frees a segment in use",
-             .preemptions = 3, .mutant = "segment_queue_frees_under_a_pop") {
-    segments<2>(2);
-}
-
-EKIDEN_MODEL(slot_ring_laps, .old_values = 1,
-             .about = "two producers and a consumer reuse the slots of a ring", .preemptions = 3,
-             .weak_failures = 0) {
-    slot_ring<parcel> ring(2);
-    int pushed = 0;
-    int got = 0;
-    const auto add = [&](int n) {
-        parcel item(n);
-        if (ring.push(item) != taken_from::done) return;
-        check::that(item.content == nullptr, "the item was moved");
-        ++pushed;
-    };
-    const auto take = [&] {
-        std::optional<parcel> item;
-        if (ring.pop(item) != taken_from::done) return;
-        item->open();
-        ++got;
-    };
-    add(1);
-    sys::thread other([&] {
-        add(2);
-        add(3);
-    });
-    take();
-    add(4);
-    take();
-    other.join();
-    while (got < pushed) take();
-    check::that(ring.size() == 0, "empty");
 }

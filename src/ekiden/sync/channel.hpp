@@ -143,7 +143,8 @@ struct pushed_range {
 /// both the push and the pop, and the pop gets no item.
 ///
 /// Thread safety: all members may be called concurrently. The channel must outlive every call.
-/// Ordering: a push happens before the pop of the pushed item.
+/// Ordering: a push happens before the pop of the pushed item. The close of the channel happens before each
+/// pop that returns `closed`, and before each is_closed() that returns true.
 template <class T>
 class channel : public detail::channel_base, public queue_operations<channel<T>, T> {
     using base = detail::channel_base;

@@ -191,6 +191,26 @@ TEST_CASE("close wakes all waiting pushes and pops, and accepted items can still
     pushing.join();
 }
 
+TEST_CASE("what precedes close is visible to the threads that find the channel closed") {
+    for (const std::size_t capacity : {std::size_t{0}, std::size_t{4}, unbounded}) {
+        CAPTURE(capacity);
+        channel<int> ch(capacity);
+        int last = 0;
+        std::thread checking([&] {
+            while (!ch.is_closed()) std::this_thread::yield();
+            CHECK(last == 1);
+        });
+        std::thread popping([&] {
+            CHECK(ch.pop().status() == queue_status::closed);
+            CHECK(last == 1);
+        });
+        last = 1;
+        ch.close();
+        checking.join();
+        popping.join();
+    }
+}
+
 TEST_CASE("no accepted item is lost when close races with pushes") {
     for (unsigned round = 0; round < 300; ++round) {
         channel<int> ch(std::array{unbounded, std::size_t{8}, std::size_t{1}, std::size_t{0}}[round % 4]);

@@ -77,12 +77,12 @@ public:
     [[nodiscard]] taken_from push(T& item) {
         sys::back_off others;
         std::unique_ptr<segment> following;
-        std::uint64_t at = tail_.at.load(sys::acquire);
+        std::uint64_t at = tail_.at.load(sys::acquire); // [CQ5]
         for (;;) {
             if ((at & closed) != 0) return taken_from::closed;
-            // [CQ5] Acquire: the segment of a position is stored before the position. A value that does not
-            // belong to `at` is not used, because the compare-exchange fails.
-            segment* const in = tail_.in.load(sys::acquire);
+            // Relaxed: the segment of a position is stored before the position [CQ5]. The load may also
+            // return a later segment, but then the compare-exchange fails.
+            segment* const in = tail_.in.load(sys::relaxed);
             const std::size_t place = offset(at);
             if (place == SegmentSize) { // another push is about to add a segment
                 others.wait();
@@ -106,10 +106,9 @@ public:
     /// the queue is also closed. If the constructor of T throws, the removed item is destroyed.
     [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(queue_slot<T>::is_nothrow) {
         sys::back_off others;
-        std::uint64_t at = head_.at.load(sys::acquire);
+        std::uint64_t at = head_.at.load(sys::acquire); // [CQ5]
         for (;;) {
-            // [CQ5] Acquire: as in push().
-            segment* const in = head_.in.load(sys::acquire);
+            segment* const in = head_.in.load(sys::relaxed); // as in push()
             const std::size_t place = offset(at);
             if (place == SegmentSize) { // another pop is about to go to the next segment
                 others.wait();
@@ -117,7 +116,7 @@ public:
                 continue;
             }
             // Every value of known_tail_ is a lower bound of the tail. [CQ8] Acquire: what another pop has
-            // seen in the tail precedes this pop.
+            // seen in the tail precedes this pop. So the segment of `at` was made before this pop.
             if (at >= known_tail_.load(sys::acquire)) {
                 // [CQ3] Sequentially consistent: follows the mark of a waiting pop, see channel.md.
                 const std::uint64_t end = tail_.at.load(sys::seq_cst);
@@ -127,7 +126,8 @@ public:
                 }
                 known_tail_.store(end & ~closed, sys::release); // [CQ8]
             }
-            if (!head_.at.compare_exchange_weak(at, at + one, sys::acq_rel, sys::acquire)) continue;
+            // [CQ9] Sequentially consistent: size() needs one order of all pushes and pops.
+            if (!head_.at.compare_exchange_weak(at, at + one, sys::seq_cst, sys::acquire)) continue;
             if (place + 1 == SegmentSize) go_on(*in, at);
             slot& from = in->slots[place];
             // [CQ1] Acquire: reads the item. Pairs with the release in push(). The loop waits only for a push
@@ -138,8 +138,8 @@ public:
                 from.phase.store(slot::read, sys::release);
                 if (place + 1 == SegmentSize)
                     leave(*in);
-                else if (head_.in.load(sys::acquire) != in) [[unlikely]] // [CQ5]
-                    sweep();                                             // this pop was slow
+                else if (head_.in.load(sys::relaxed) != in) [[unlikely]]
+                    sweep(); // This pop was slow. Relaxed: if it does not notice, a later pop sweeps.
             };
             if (from.empty_into(item, free)) return taken_from::done;
             at = head_.at.load(sys::acquire);
@@ -147,12 +147,18 @@ public:
     }
 
     /// Refuses all later pushes.
-    void close() noexcept { tail_.at.fetch_or(closed, sys::seq_cst); }
-    [[nodiscard]] bool is_closed() const noexcept { return (tail_.at.load(sys::acquire) & closed) != 0; }
+    void close() noexcept {
+        // [CQ10] Release. Pairs with the acquires in is_closed() and in pop().
+        tail_.at.fetch_or(closed, sys::release);
+    }
+    [[nodiscard]] bool is_closed() const noexcept {
+        return (tail_.at.load(sys::acquire) & closed) != 0; // [CQ10]
+    }
 
     /// Returns the number of items at some moment during the call.
     [[nodiscard]] std::size_t size() const noexcept {
         for (;;) {
+            // [CQ9] Sequentially consistent. Pairs with the changes of the tail and of the head.
             const std::uint64_t end = tail_.at.load(sys::seq_cst) & ~closed;
             const std::uint64_t begin = head_.at.load(sys::seq_cst);
             if ((tail_.at.load(sys::seq_cst) & ~closed) == end) return count(end) - count(begin);
@@ -179,30 +185,31 @@ private:
     }
 
     std::unique_ptr<segment> make() {
-        // [CQ7] Acquire: the segment is unused. Pairs with the release in retire().
         for (auto& spare : spares_) {
-            if (spare.load(sys::acquire) == nullptr) continue;
+            if (spare.load(sys::relaxed) == nullptr) continue;
+            // [CQ7] Acquire: the segment is unused. Pairs with the release in retire().
             if (segment* const old = spare.exchange(nullptr, sys::acquire); old != nullptr)
                 return std::unique_ptr<segment>(old);
         }
         return std::make_unique<segment>();
     }
 
-    // Called by the push of the last slot of `in`.
+    // Called by the push of the last slot of `in`. The pops see the next segment through the tail or through
+    // known_tail_, before they use a position in it. So the links are relaxed.
     void add(segment& in, segment* following) noexcept {
-        tail_.in.store(following, sys::release);
+        tail_.in.store(following, sys::relaxed);
         // [CQ5] Release: publishes the segment. The bit `closed` may be set at the same time.
         tail_.at.fetch_add(one, sys::release);
-        // [CQ5] Release: publishes the segment. Pairs with the acquire in go_on().
-        in.next.store(following, sys::release);
+        in.next.store(following, sys::relaxed);
     }
 
     // Called by the pop of the last slot of `in`, whose position is `at`.
     void go_on(segment& in, std::uint64_t at) noexcept {
         sys::back_off others;
-        segment* following = in.next.load(sys::acquire);
-        for (; following == nullptr; following = in.next.load(sys::acquire)) others.wait();
-        head_.in.store(following, sys::release);
+        segment* following = in.next.load(sys::relaxed);
+        for (; following == nullptr; following = in.next.load(sys::relaxed)) others.wait();
+        head_.in.store(following, sys::relaxed);
+        // [CQ5] Release: publishes head_.in.
         head_.at.store(at + 2 * one, sys::release);
     }
 
@@ -221,7 +228,7 @@ private:
                            [](const slot& s) { return s.phase.load(sys::acquire) == slot::read; });
     }
     void abandon(segment& in) noexcept {
-        segment* first = abandoned_.load(sys::acquire);
+        segment* first = abandoned_.load(sys::relaxed); // is not accessed here
         do {
             in.next.store(first, sys::relaxed);
             // [CQ7] Release: publishes the link. Pairs with the acquire in sweep().
@@ -229,8 +236,11 @@ private:
     }
     // Frees the abandoned segments that no pop uses any more.
     void sweep() noexcept {
+        // Only a hint. Acquire keeps this load before later stores, which may cause the sweep of another pop.
         if (abandoned_.load(sys::acquire) == nullptr) return;
-        segment* in = abandoned_.exchange(nullptr, sys::acquire); // [CQ7]
+        // [CQ7] Acquire: reads the links. Pairs with the release in abandon(). Release: keeps the hint that
+        // the pop was slow before this exchange.
+        segment* in = abandoned_.exchange(nullptr, sys::acq_rel);
         while (in != nullptr) {
             segment& each = *std::exchange(in, in->next.load(sys::relaxed));
             if (is_read(each))
@@ -241,7 +251,7 @@ private:
     }
     void retire(segment& old) noexcept {
         for (auto& spare : spares_) {
-            if (spare.load(sys::acquire) != nullptr) continue;
+            if (spare.load(sys::relaxed) != nullptr) continue;
             for (slot& each : old.slots) each.phase.store(slot::unused, sys::relaxed);
             old.next.store(nullptr, sys::relaxed);
             segment* expected = nullptr;

@@ -115,13 +115,19 @@ public:
     }
 
     /// Refuses all later pushes.
-    void close() noexcept { tail_.fetch_or(closed_, sys::seq_cst); }
-    [[nodiscard]] bool is_closed() const noexcept { return (tail_.load(sys::acquire) & closed_) != 0; }
+    void close() noexcept {
+        // [CQ10] Release. Pairs with the acquires in is_closed() and in pop().
+        tail_.fetch_or(closed_, sys::release);
+    }
+    [[nodiscard]] bool is_closed() const noexcept {
+        return (tail_.load(sys::acquire) & closed_) != 0; // [CQ10]
+    }
 
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     /// Returns the number of items at some moment during the call.
     [[nodiscard]] std::size_t size() const noexcept {
         for (;;) {
+            // [CQ9] Sequentially consistent. Pairs with the changes of the tail and of the head.
             const std::uint64_t end = tail_.load(sys::seq_cst) & ~closed_;
             const std::uint64_t begin = head_.load(sys::seq_cst);
             if ((tail_.load(sys::seq_cst) & ~closed_) != end) continue;
