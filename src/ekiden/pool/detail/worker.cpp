@@ -236,7 +236,7 @@ bool worker::rests() noexcept {
     if (rest_ns_ == 0 && !is_measured_) return false; // the common case
     const std::uint64_t now = sys::now_ns();
     if (std::exchange(is_measured_, false)) {
-        const bool has_paid = now - theft_ns_ >= theft_cost_ns || !sys::spinning_pays();
+        const bool has_paid = now >= theft_ns_ || !sys::spinning_pays();
         rest_ns_ = has_paid ? 0 : std::clamp(2 * rest_ns_, theft_cost_ns, longest_rest_ns);
         theft_ns_ = now;
     }
@@ -264,10 +264,15 @@ task* worker::stolen() noexcept {
 task* worker::stolen_from(worker& victim) noexcept {
     task* found = victim.batch_.take();
     if (found == nullptr && victim.deque_.maybe_filled()) {
-        found = victim.deque_.steal();
         // The clock is read only for some thefts, unless such a theft has not paid.
-        is_measured_ = found != nullptr && (rest_ns_ != 0 || stolen_.value() % measured_turn == 0);
-        if (is_measured_) theft_ns_ = sys::now_ns();
+        const bool measures = rest_ns_ != 0 || stolen_.value() % measured_turn == 0;
+        const std::uint64_t begin_ns = measures ? sys::now_ns() : 0;
+        found = victim.deque_.steal();
+        is_measured_ = measures && found != nullptr;
+        if (is_measured_) {
+            const std::uint64_t now = sys::now_ns();
+            theft_ns_ = now + std::max(now - begin_ns, theft_cost_ns);
+        }
     }
     return note_theft(found);
 }

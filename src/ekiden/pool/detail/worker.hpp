@@ -220,7 +220,7 @@ private:
     std::size_t next_victim_ = 0; // the last worker whose batch neglected() has searched
     sys::random random_;
     bool is_measured_ = false;    // the last theft is measured, and this worker has not searched again since
-    std::uint64_t theft_ns_ = 0;  // the time of the measured theft, or the time at which the rest began
+    std::uint64_t theft_ns_ = 0;  // the time from which the measured theft pays, or at which the rest began
     std::uint64_t rest_ns_ = 0;   // the length of the rest; 0 if the last measured theft has paid
     const task* piece_ = nullptr; // A task that came from a work source and has not begun yet.
     // The number of deferred tasks that have not been announced, and the newest of these tasks. The pointer
