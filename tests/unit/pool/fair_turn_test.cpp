@@ -1,4 +1,5 @@
 // Fair turns: what the order of find_task() could pass over for ever comes to its turn, and nothing else.
+#include <ekiden/future/future.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>
@@ -7,7 +8,9 @@
 #include <cstdint>
 #include <functional>
 #include <latch>
+#include <memory>
 #include <thread>
+#include <utility>
 
 using ekiden::thread_pool;
 
@@ -106,4 +109,56 @@ TEST_CASE("Each worker that blocks gives its tasks away to one that always has t
     pool.wait_idle();
     CHECK(taken == blocked);
     CHECK(own <= 64 * 64 * static_cast<int>(blocked + 1));
+}
+
+TEST_CASE("An idle worker soon takes the only task of a worker that runs a long task") {
+    thread_pool pool({.threads = 2});
+    for (int round = 0; round != 100; ++round) {
+        std::atomic<bool> is_taken{false};
+        pool.post([&] {
+            pool.post([&] { is_taken = true; });
+            while (!is_taken) std::this_thread::yield(); // a long task
+        });
+        pool.wait_idle();
+        CHECK(is_taken);
+    }
+}
+
+TEST_CASE("A worker that waits for a result takes the only task of a worker that runs a long task") {
+    thread_pool pool({.threads = 2});
+    for (int round = 0; round != 100; ++round) {
+        std::latch both(2);
+        std::latch is_posted(1);
+        std::atomic<bool> is_taken{false};
+        ekiden::future<void> result;
+        pool.post([&] {
+            both.arrive_and_wait(); // the other worker runs the other task
+            result = pool.submit([&] { is_taken = true; });
+            is_posted.count_down();
+            while (!is_taken) std::this_thread::yield();
+        });
+        pool.post([&] {
+            both.arrive_and_wait();
+            is_posted.wait();
+            result.get();
+        });
+        pool.wait_idle();
+        CHECK(is_taken);
+    }
+}
+
+TEST_CASE("After a stop, an idle worker abandons the only task of a worker that runs a long task") {
+    for (int round = 0; round != 20; ++round) {
+        std::atomic<bool> is_abandoned{false};
+        thread_pool pool({.threads = 2});
+        // The destructor of the only task says that the pool has run or abandoned the task.
+        auto said = std::shared_ptr<void>(nullptr, [&](void*) { is_abandoned = true; });
+        pool.post([&, held = std::move(said)]() mutable {
+            pool.post([held = std::move(held)] {});
+            pool.stop();
+            while (!is_abandoned) std::this_thread::yield();
+        });
+        pool.join();
+        CHECK(is_abandoned);
+    }
 }
