@@ -85,49 +85,6 @@ EKIDEN_MODEL(pool_batch_of_two, .load_buffering = false, .old_values = 0,
     pool.wait_idle();
 }
 
-// The first theft does not pay, so the thief rests before it steals the second task.
-POOL_MODEL(pool_rest, .about = "a thief that rests takes the task of a worker that is held up",
-           .preemptions = 1, .spurious = 0) {
-    sys::atomic<std::uint32_t> done{0};
-    thread_pool pool({.threads = 2});
-    (void)pool.post([&] {
-        for (std::uint32_t i = 0; i != 2; ++i) {
-            (void)pool.post([&done, i] {
-                done.store(i + 1, sys::relaxed);
-                sys::futex_wake_all(done);
-            });
-            while (done.load(sys::relaxed) == i) sys::futex_wait(done, i);
-        }
-    });
-    pool.wait_idle();
-}
-
-POOL_MODEL(pool_rest_at_the_stop,
-           .about = "after a stop a thief that rests abandons the task of a worker that is held up",
-           .preemptions = 1, .spurious = 0) {
-    sys::atomic<std::uint32_t> done{0};
-    struct ending {
-        sys::atomic<std::uint32_t>* done;
-        explicit ending(sys::atomic<std::uint32_t>& d) : done(&d) {}
-        ending(ending&& other) noexcept : done(std::exchange(other.done, nullptr)) {}
-        ~ending() {
-            if (done == nullptr) return;
-            done->fetch_add(1, sys::relaxed);
-            sys::futex_wake_all(*done);
-        }
-        void operator()() const {}
-    };
-    thread_pool pool({.threads = 2});
-    (void)pool.post([&] {
-        for (std::uint32_t i = 0; i != 2; ++i) {
-            (void)pool.post(ending(done));
-            if (i == 1) pool.stop();
-            while (done.load(sys::relaxed) == i) sys::futex_wait(done, i);
-        }
-    });
-    pool.wait_idle();
-}
-
 POOL_MODEL(pool_stop_against_post, .about = "a task that was accepted is run or abandoned, never lost",
            .preemptions = 2, .spurious = 0) {
     int ended = 0;

@@ -166,9 +166,9 @@ struct thread_pool_metrics {
 /// these tasks begin in the order of the posts. In a pool with several workers, these tasks begin roughly
 /// oldest first, and the exact order is not specified. Use a strand or lanes for a strict order. In a pool
 /// with W workers, at most 2^14 * W * W later tasks of the same thread overtake a task before a worker takes
-/// it. While a worker is idle, no task waits longer than about 10 us behind a running or blocked task. A call
-/// of pause() can change the order, because a worker that waits for a result may put a task back, and later
-/// tasks may begin before that task.
+/// it. While a worker is idle, no task waits behind a running or blocked task. A call of pause() can change
+/// the order, because a worker that waits for a result may put a task back, and later tasks may begin before
+/// that task.
 ///
 /// A worker takes the newest of its own posted tasks first. Other workers steal the oldest of these tasks
 /// first. If a worker calls post_last(), the new task is queued behind the tasks that already wait.

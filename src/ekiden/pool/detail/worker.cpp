@@ -101,7 +101,7 @@ task* worker::find_task() noexcept {
     if (found == nullptr) found = injected(priority::high);
     if (found == nullptr) found = deque_.pop(); // the newest task, which is still in this core's cache
     if (found == nullptr) found = from_outside();
-    if (found == nullptr && !rests()) found = stolen();
+    if (found == nullptr) found = stolen();
     if (found == nullptr) found = from_sources();
     if (found == nullptr) found = injected(priority::low);
     return found;
@@ -228,24 +228,6 @@ task* worker::from_outside() noexcept {
     return taken[0];
 }
 
-/// Returns whether this worker leaves the tasks in other deques to their owners for now. If a stolen task has
-/// kept this worker busy for less time than a theft takes, the worker rests. Each further theft of this kind
-/// doubles the rest. For example, two coroutines may resume each other in turn. Without the rests, thieves
-/// would move these coroutines from processor to processor. A theft that pays ends the rests.
-bool worker::rests() noexcept {
-    if (rest_ns_ == 0 && !is_measured_) return false; // the common case
-    const std::uint64_t now = sys::now_ns();
-    if (std::exchange(is_measured_, false)) {
-        const bool has_paid = now >= theft_ns_ || !sys::spinning_pays();
-        rest_ns_ = has_paid ? 0 : std::clamp(2 * rest_ns_, theft_cost_ns, longest_rest_ns);
-        theft_ns_ = now;
-    }
-    // A worker of a stopped pool ends when it finds no task, so it must find the tasks of a worker that
-    // blocks.
-    if (is_stopped() && !EKIDEN_MUTANT(worker_rests_after_the_stop)) return false;
-    return now - theft_ns_ < rest_ns_ || (rest_ns_ != 0 && EKIDEN_MUTANT(worker_rests_for_ever));
-}
-
 task* worker::stolen() noexcept {
     const auto& workers = pool_.workers();
     const auto count = static_cast<std::uint32_t>(workers.size());
@@ -263,17 +245,7 @@ task* worker::stolen() noexcept {
 /// the deque were posted, and a theft from the batch costs no heavy fence.
 task* worker::stolen_from(worker& victim) noexcept {
     task* found = victim.batch_.take();
-    if (found == nullptr && victim.deque_.maybe_filled()) {
-        // The clock is read only for some thefts, unless such a theft has not paid.
-        const bool measures = rest_ns_ != 0 || stolen_.value() % measured_turn == 0;
-        const std::uint64_t begin_ns = measures ? sys::now_ns() : 0;
-        found = victim.deque_.steal();
-        is_measured_ = measures && found != nullptr;
-        if (is_measured_) {
-            const std::uint64_t now = sys::now_ns();
-            theft_ns_ = now + std::max(now - begin_ns, theft_cost_ns);
-        }
-    }
+    if (found == nullptr && victim.deque_.maybe_filled()) found = victim.deque_.steal();
     return note_theft(found);
 }
 

@@ -180,7 +180,6 @@ private:
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
-    [[nodiscard]] bool rests() noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* stolen_from(worker& victim) noexcept;
     [[nodiscard]] task* note_theft(task* found) noexcept;
@@ -203,12 +202,9 @@ private:
     [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
 
-    static constexpr std::uint32_t fair_turn = 64;    // every 64th search begins with neglected()
-    static constexpr std::uint32_t theft_turn = 64;   // every 64th call of neglected() may steal from a deque
-    static constexpr std::uint32_t measured_turn = 8; // every 8th theft is measured
-    static constexpr std::uint64_t theft_cost_ns = 500; // about the time that a theft costs both workers
-    static constexpr std::uint64_t longest_rest_ns = 8'000;
-    static constexpr unsigned most_shares = 8; // a batch has at least an eighth of the tasks of a ring
+    static constexpr std::uint32_t fair_turn = 64;  // every 64th search begins with neglected()
+    static constexpr std::uint32_t theft_turn = 64; // every 64th call of neglected() may steal from a deque
+    static constexpr unsigned most_shares = 8;      // a batch has at least an eighth of the tasks of a ring
 
     scheduler& pool_;
     const unsigned index_;
@@ -219,9 +215,6 @@ private:
     std::uint32_t turn_ = 0;                               // The number of searches that have begun.
     std::size_t next_victim_ = 0; // the last worker whose batch neglected() has searched
     sys::random random_;
-    bool is_measured_ = false;    // the last theft is measured, and this worker has not searched again since
-    std::uint64_t theft_ns_ = 0;  // the time from which the measured theft pays, or at which the rest began
-    std::uint64_t rest_ns_ = 0;   // the length of the rest; 0 if the last measured theft has paid
     const task* piece_ = nullptr; // A task that came from a work source and has not begun yet.
     // The number of deferred tasks that have not been announced, and the newest of these tasks. The pointer
     // to the task is used only for comparisons.
