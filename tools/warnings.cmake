@@ -11,7 +11,7 @@ function(ekiden_error_on_warning result id version)
   endif()
 endfunction()
 
-if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(EKIDEN_WARNINGS AND CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-subobject-linkage) # g++ takes a source that another file includes for a header
 endif()
 
