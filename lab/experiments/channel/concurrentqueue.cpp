@@ -1,7 +1,7 @@
 #include <lab/experiments/channel/threads.hpp>
 #include <lab/peers/row.hpp>
 
-#include <concurrentqueue/blockingconcurrentqueue.h>
+#include <blockingconcurrentqueue.h>
 
 namespace lab::channel {
 namespace {
