@@ -1,6 +1,8 @@
 // A compiler that knows [[clang::coro_await_elidable]] places the frame of an awaited coroutine in the
 // awaiting frame. Each coroutine of a chain of three has a large frame, which the library allocates by
 // operator new. Exits with 0 if the whole chain needs one large allocation.
+#include "driver.hpp"
+
 #include <ekiden/async/coroutine.hpp>
 
 #include <cstddef>
@@ -12,17 +14,6 @@ namespace {
 
 int large_allocations = 0;
 constexpr std::size_t large = 4096;
-
-/// A coroutine of another library, which starts immediately.
-struct driver {
-    struct promise_type {
-        driver get_return_object() noexcept { return {}; }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() noexcept {}
-        void unhandled_exception() noexcept { __builtin_trap(); }
-    };
-};
 
 volatile bool is_ready = true;
 volatile const char* seen = nullptr;

@@ -1,6 +1,8 @@
 // Which forms of co_await the compiler handles correctly. g++ 12 loses a resume in one form and destroys
 // temporaries twice in three. The library, its tests and its examples use none of these. Exits with 0 if the
 // compiler behaves as recorded here, so a different compiler is noticed.
+#include "driver.hpp"
+
 #include <ekiden/async/coroutine.hpp>
 
 #include <cstdio>
@@ -13,16 +15,6 @@ constexpr bool is_gcc_12 = __GNUC__ == 12;
 #else
 constexpr bool is_gcc_12 = false;
 #endif
-
-struct driver {
-    struct promise_type {
-        driver get_return_object() noexcept { return {}; }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() noexcept {}
-        void unhandled_exception() noexcept { __builtin_trap(); }
-    };
-};
 
 /// Counts its living objects.
 struct probe {

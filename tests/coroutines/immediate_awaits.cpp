@@ -1,20 +1,11 @@
 // A million awaits that complete immediately (ten million with an argument), in a loop and as a recursion of
 // depth 100,000. The stack must not grow, however the compiler ends a function that continues with another
 // coroutine. Exits with 0, or fails with a stack overflow.
+#include "driver.hpp"
+
 #include <ekiden/async/coroutine.hpp>
 
 namespace {
-
-/// A coroutine of another library. It starts immediately and is never resumed from outside.
-struct driver {
-    struct promise_type {
-        driver get_return_object() noexcept { return {}; }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() noexcept {}
-        void unhandled_exception() noexcept { __builtin_trap(); }
-    };
-};
 
 ekiden::coroutine<long> one() { co_return 1; }
 

@@ -373,8 +373,8 @@ TEST_CASE("kafka::poster: a continuation in the thread of the poster posts, and 
     const auto caller = std::this_thread::get_id();
     bool is_elsewhere = false;
     std::size_t rounds = 0;
-    for (; !is_elsewhere;
-         ++rounds) { // if the record is stored before then(), the continuation runs in the caller
+    // If the record is stored before the call of then(), the continuation runs in the caller.
+    for (; !is_elsewhere; ++rounds) {
         auto to = std::make_unique<kafka::poster>(
             brokers.where(),
             kafka::poster_options{.topic = "some", .capacity = 1, .policy = ekiden::when_full::block});

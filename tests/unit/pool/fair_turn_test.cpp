@@ -151,7 +151,7 @@ TEST_CASE("After a stop, an idle worker abandons the only task of a worker that 
     for (int round = 0; round != 20; ++round) {
         std::atomic<bool> is_abandoned{false};
         thread_pool pool({.threads = 2});
-        // The destructor of the only task says that the pool has run or abandoned the task.
+        // The pool destroys a task that it has run or abandoned, and the flag is set then.
         auto said = std::shared_ptr<void>(nullptr, [&](void*) { is_abandoned = true; });
         pool.post([&, held = std::move(said)]() mutable {
             pool.post([held = std::move(held)] {});

@@ -72,7 +72,7 @@ struct spinning_task {
     }
 };
 
-/// Stores its worker, and computes until it is released.
+/// Stores the index of the worker that runs the task, and computes until `rest` is released.
 template <int>
 struct task_of_worker {
     thread_pool* pool;
