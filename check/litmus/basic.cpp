@@ -1,6 +1,8 @@
 // Two or three threads with one access per location: store buffering, message passing, coherence.
 #include <check/litmus/litmus.hpp>
 
+namespace basic_tests {
+
 using namespace ekiden::check::litmus;
 using ekiden::check::outcome;
 
@@ -292,3 +294,5 @@ LITMUS(TwoPlusTwoW_seq_cst, "1 2", "2 1", "2 2") {
         });
     outcome({s.x.load(relaxed), s.y.load(relaxed)});
 }
+
+} // namespace basic_tests

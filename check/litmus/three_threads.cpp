@@ -1,6 +1,8 @@
 // Causality and agreement between three and four threads, seq_cst order, release sequences, futexes.
 #include <check/litmus/litmus.hpp>
 
+namespace three_threads_tests {
+
 using namespace ekiden::check::litmus;
 using ekiden::check::outcome;
 
@@ -287,3 +289,5 @@ LITMUS(light_against_two_heavy, "0 0") {
     // Records whether the light side and a heavy side missed each other.
     outcome({s.r[0] == 0 && s.r[2] == 0, s.r[1] == 0 && s.r[3] == 0});
 }
+
+} // namespace three_threads_tests

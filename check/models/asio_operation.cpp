@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+namespace asio_operation_models {
+
 namespace {
 
 using namespace coroutine_model;
@@ -176,3 +178,5 @@ EKIDEN_MODEL(asio_result_against_stop, .load_buffering = false,
     check::that(all.canceled <= 1, "a stop is passed on once");
     check::that(all.nodes.load(sys::relaxed) == 0, "the operation has ended");
 }
+
+} // namespace asio_operation_models

@@ -17,6 +17,8 @@
 #include <exception>
 #include <source_location>
 
+namespace async_limits_models {
+
 namespace {
 
 using namespace coroutine_model;
@@ -220,3 +222,5 @@ EKIDEN_MODEL(async_limit_end_of_frame, .load_buffering = false, .old_values = 1,
     check::that(lock.try_enter(1), "free again");
     lock.exit(0);
 }
+
+} // namespace async_limits_models

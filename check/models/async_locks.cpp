@@ -18,6 +18,8 @@
 #include <optional>
 #include <utility>
 
+namespace async_locks_models {
+
 namespace {
 
 using namespace ekiden;
@@ -494,3 +496,5 @@ EKIDEN_MODEL(channel_rendezvous_stopped, .old_values = 1,
              .weak_failures = 0) {
     pop_against_stop(0);
 }
+
+} // namespace async_locks_models

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstddef>
 
+namespace bulk_models {
+
 namespace {
 
 using namespace ekiden;
@@ -77,3 +79,5 @@ POOL_MODEL(pool_bulk_stopped_by_a_call, .about = "a call of a bulk stops the poo
     check::that(calls.load(sys::relaxed) == 2, "no call is made after the stop");
     check::that(alive.load(sys::relaxed) == 0, "every copy of the callable is destroyed");
 }
+
+} // namespace bulk_models

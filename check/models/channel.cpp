@@ -8,6 +8,8 @@
 #include <chrono>
 #include <optional>
 
+namespace channel_models {
+
 namespace {
 
 using namespace ekiden;
@@ -172,3 +174,5 @@ EKIDEN_MODEL(channel_closes_between_partners, .old_values = 1,
     channel<int> ch(0);
     close_between(ch);
 }
+
+} // namespace channel_models

@@ -9,6 +9,8 @@
 #include <optional>
 #include <stdexcept>
 
+namespace channel_queues_models {
+
 namespace {
 
 using namespace ekiden;
@@ -233,3 +235,5 @@ EKIDEN_MODEL(slot_ring_close, .old_values = 1, .about = "close() happens before 
     slot_ring<parcel> ring(2);
     close_publishes(ring);
 }
+
+} // namespace channel_queues_models

@@ -6,6 +6,8 @@
 
 #include <functional>
 
+namespace combinable_models {
+
 namespace {
 
 using namespace ekiden;
@@ -42,3 +44,5 @@ EKIDEN_MODEL(combinable_bucket_lost, .about = "an added value hides the other va
              .mutant = "combinable_loses_the_others") {
     values_of_two_threads();
 }
+
+} // namespace combinable_models

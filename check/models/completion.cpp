@@ -11,6 +11,8 @@
 #include <stop_token>
 #include <system_error>
 
+namespace completion_models {
+
 namespace {
 
 using namespace ekiden;
@@ -292,3 +294,5 @@ EKIDEN_MODEL(completion_two_producers, .about = "of two that try to set the resu
     second.join();
     check::that(wins == 1, "one wins");
 }
+
+} // namespace completion_models

@@ -17,6 +17,8 @@
 #include <utility>
 #include <variant>
 
+namespace composition_models {
+
 namespace {
 
 using namespace coroutine_model;
@@ -358,3 +360,5 @@ EKIDEN_MODEL(when_any_stops_the_rest, .load_buffering = false,
     context.run();
     check::that(outcome == 1, "it goes on once");
 }
+
+} // namespace composition_models

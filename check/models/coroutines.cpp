@@ -18,6 +18,8 @@
 #include <optional>
 #include <utility>
 
+namespace coroutines_models {
+
 using namespace ekiden;
 
 namespace {
@@ -273,3 +275,5 @@ EKIDEN_MODEL(await_buried_as_context_ends,
     check::that(root.all.ended == 1, "nothing is left when the context has ended");
     waiter.join();
 }
+
+} // namespace coroutines_models

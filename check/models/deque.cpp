@@ -6,6 +6,8 @@
 
 #include <array>
 
+namespace deque_models {
+
 namespace {
 
 using namespace ekiden;
@@ -218,3 +220,5 @@ EKIDEN_MODEL(deque_hint, .about = "a thief that trusts maybe_filled still gets w
     thief.join();
     d.finish(2);
 }
+
+} // namespace deque_models

@@ -8,6 +8,8 @@
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/futex.hpp>
 
+namespace elastic_models {
+
 namespace {
 
 using namespace ekiden;
@@ -182,3 +184,5 @@ POOL_MODEL(elastic_leaves,
     (void)pool.post([&] { second.set(); });
     pool.wait_idle();
 }
+
+} // namespace elastic_models

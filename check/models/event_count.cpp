@@ -4,6 +4,8 @@
 #include <ekiden/pool/detail/event_count.hpp>
 #include <ekiden/sys/thread.hpp>
 
+namespace event_count_models {
+
 namespace {
 
 using namespace ekiden;
@@ -313,3 +315,5 @@ HINTED_MODEL(sleep_wake_up_carries, .about = "what the waker did before is visib
     if (woken == event_count::wake_up::notified) check::that(note.read() == 1, "the note");
     producer.join();
 }
+
+} // namespace event_count_models

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <vector>
 
+namespace flow_gates_models {
+
 namespace {
 
 using namespace ekiden;
@@ -183,3 +185,5 @@ EKIDEN_MODEL(source_waits_for_two, .about = "two items come back while the sourc
     check::that(s.made.read() == 4, "all items are made");
     check::that(s.slots[0].content.read() + s.slots[1].content.read() == 8, "each item passes once");
 }
+
+} // namespace flow_gates_models

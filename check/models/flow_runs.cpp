@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 
+namespace flow_runs_models {
+
 // Locks and counters of the run appear in each step, so old values are bounded.
 #define FLOW_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 2, __VA_ARGS__)
 
@@ -174,3 +176,5 @@ FLOW_MODEL(pipeline_two_items, .about = "two items pass a parallel and an ordere
     }
     check::that(sum.read() == 2 && source_state.read() == 3, "each item has passed once");
 }
+
+} // namespace flow_runs_models

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+namespace fork_join_models {
+
 namespace {
 
 using namespace ekiden;
@@ -199,3 +201,5 @@ EKIDEN_MODEL(fork_join_result, .load_buffering = false,
     });
     worker.join();
 }
+
+} // namespace fork_join_models

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <limits>
 
+namespace fork_participant_models {
+
 namespace {
 
 using namespace ekiden;
@@ -315,3 +317,5 @@ EKIDEN_MODEL(fork_deque_full, .about = "a full ring takes a child again when a t
     check::that(stolen[0] == numbered(1) && stolen[1] == numbered(2), "the oldest come first");
     if (accepted) check::that(ring.pop() == numbered(fork_deque::capacity + 2), "what was accepted is there");
 }
+
+} // namespace fork_participant_models

@@ -13,6 +13,8 @@
 #include <tuple>
 #include <utility>
 
+namespace futures_continued_models {
+
 using namespace ekiden;
 
 namespace {
@@ -201,3 +203,5 @@ EKIDEN_MODEL(when_any_of_two_at_once, .about = "two results at once: one wins, a
     first.join();
     second.join();
 }
+
+} // namespace futures_continued_models

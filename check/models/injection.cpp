@@ -9,6 +9,8 @@
 #include <memory>
 #include <span>
 
+namespace injection_models {
+
 namespace {
 
 using namespace ekiden;
@@ -291,3 +293,5 @@ EKIDEN_MODEL(queue_in_sight, .about = "anybody may look at the queue while a pro
     made.use(got);
     made.finish(1);
 }
+
+} // namespace injection_models

@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+namespace lanes_models {
+
 using namespace ekiden;
 using namespace ekiden_model;
 
@@ -328,3 +330,5 @@ STRAND_MODEL(lanes_pause_against_drain,
         while (ran.read() != 2) (void)context.run_one();
     }
 }
+
+} // namespace lanes_models

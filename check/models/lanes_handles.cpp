@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+namespace lanes_handles_models {
+
 namespace {
 
 using namespace ekiden;
@@ -206,3 +208,5 @@ STRAND_MODEL(lanes_last_executor_in_function,
     }
     check::that(all.ran.size() == 2, "each ran once");
 }
+
+} // namespace lanes_handles_models

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+namespace lanes_requests_models {
+
 namespace {
 
 using namespace ekiden;
@@ -509,3 +511,5 @@ STRAND_MODEL(lanes_requests_cross_full, .about = "two threads post requests with
     }
     check::that(static_cast<int>(all.ran.size()) == 1 + accepted, "each ran once, or was refused");
 }
+
+} // namespace lanes_requests_models

@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+namespace lanes_turns_models {
+
 namespace {
 
 using namespace ekiden;
@@ -512,3 +514,5 @@ EKIDEN_MODEL(lanes_turn_spawned, .load_buffering = false, .old_values = 1,
     }
     check::that(data.read() == 3, "all ran");
 }
+
+} // namespace lanes_turns_models

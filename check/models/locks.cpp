@@ -19,6 +19,8 @@
 #include <memory>
 #include <optional>
 
+namespace locks_models {
+
 namespace {
 
 using namespace ekiden;
@@ -435,3 +437,5 @@ EKIDEN_MODEL(latch_two, .about = "a wait sees what was done before each count", 
     one.join();
     two.join();
 }
+
+} // namespace locks_models

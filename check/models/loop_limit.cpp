@@ -3,6 +3,8 @@
 #include <ekiden/fork/detail/parallel_loop.hpp>
 #include <ekiden/sys/thread.hpp>
 
+namespace loop_limit_models {
+
 namespace {
 
 using namespace ekiden;
@@ -55,3 +57,5 @@ EKIDEN_MODEL(loop_places_released_twice, .about = "both pieces release their pla
              .mutant = "loop_releases_both_places") {
     two_pieces_end();
 }
+
+} // namespace loop_limit_models

@@ -7,6 +7,8 @@
 #include <memory>
 #include <stop_token>
 
+namespace loop_pool_models {
+
 using namespace ekiden;
 
 namespace {
@@ -167,3 +169,5 @@ LOOPS_MODEL(loop_pool_one_stopped, .about = "a loop that was stopped by itself i
     loops->two.work_finished();
     check::that(loops->ran.read() == 0, "it runs nothing");
 }
+
+} // namespace loop_pool_models

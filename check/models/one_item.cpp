@@ -2,6 +2,8 @@
 #include <check/engine/model.hpp>
 #include <ekiden/queue/chase_lev_deque.hpp>
 #include <ekiden/sys/thread.hpp>
+
+namespace one_item_models {
 using namespace ekiden;
 
 EKIDEN_MODEL(one_item, .about = "owner and thief want the same item", .preemptions = 3) {
@@ -14,3 +16,5 @@ EKIDEN_MODEL(one_item, .about = "owner and thief want the same item", .preemptio
     thief.join();
     check::that(taken == 1, "the item is taken once");
 }
+
+} // namespace one_item_models

@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 
+namespace parking_models {
+
 namespace {
 using namespace ekiden;
 }
@@ -97,3 +99,5 @@ EKIDEN_MODEL(slow_lock_three, .about = "three threads, so that one sleeper may h
     third.join();
     check::that(count.read() == 3, "all have counted");
 }
+
+} // namespace parking_models

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+namespace pool_models {
+
 namespace {
 
 using namespace ekiden;
@@ -202,3 +204,5 @@ POOL_MODEL(pool_wait_for_outside,
     source.set_value(3);
     check::that(outer.get() == 4, "the value");
 }
+
+} // namespace pool_models

@@ -19,6 +19,8 @@
 #include <stop_token>
 #include <utility>
 
+namespace pool_seams_models {
+
 namespace {
 
 using namespace ekiden;
@@ -347,3 +349,5 @@ POOL_MODEL(elastic_end_of_thread_posts, .about = "what a retired worker's thread
     }
     check::that(ran.load(sys::relaxed) == expected, "what was accepted ran, once");
 }
+
+} // namespace pool_seams_models

@@ -9,6 +9,8 @@
 #include <bit>
 #include <memory>
 
+namespace recycler_models {
+
 namespace {
 
 using namespace ekiden;
@@ -151,3 +153,5 @@ EKIDEN_MODEL(recycler_across_threads, .about = "a node is freed by another threa
     check::that(next->value.read() == 8, "the next message");
     recycler::destroy(next);
 }
+
+} // namespace recycler_models

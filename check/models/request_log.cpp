@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+namespace request_log_models {
+
 using namespace ekiden;
 
 namespace {
@@ -52,3 +54,5 @@ EKIDEN_MODEL(request_log_full, .about = "what is beyond the capacity is lost, an
     const request_log::summary found = write(log);
     check::that(found.written == 1 && found.unfinished == 0 && found.lost == 1, "one of two");
 }
+
+} // namespace request_log_models

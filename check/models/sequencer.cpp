@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+namespace sequencer_models {
+
 using namespace ekiden;
 
 EKIDEN_MODEL(sequencer_close, .about = "what comes before close comes before the end of serve",
@@ -51,3 +53,5 @@ EKIDEN_MODEL(sequencer_gives_up_closed,
     }
     closer.join();
 }
+
+} // namespace sequencer_models

@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+namespace serial_queue_models {
+
 namespace {
 
 using namespace ekiden;
@@ -178,3 +180,5 @@ EKIDEN_MODEL(serial_end_against_rest, .about = "the last user leaves: one of the
     consumer.join();
     check::that(alone == 1, "one of them");
 }
+
+} // namespace serial_queue_models

@@ -4,6 +4,8 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/thread.hpp>
 
+namespace services_models {
+
 using namespace ekiden;
 
 namespace {
@@ -61,3 +63,5 @@ EKIDEN_MODEL(services_made_beside_shutdown,
     context.shut_down_services();
     check::that(use_service<first_service>(context).shut_down.read() == 1, "once");
 }
+
+} // namespace services_models

@@ -11,6 +11,8 @@
 #include <memory>
 #include <utility>
 
+namespace shared_loop_models {
+
 using namespace ekiden;
 
 namespace {
@@ -454,3 +456,7 @@ LOOP_MODEL(shared_task_ends_the_loop,
     all.reset();
     poster.join();
 }
+
+#undef LOOP_MODEL
+
+} // namespace shared_loop_models

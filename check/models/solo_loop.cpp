@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+namespace solo_loop_models {
+
 using namespace ekiden;
 
 namespace {
@@ -313,3 +315,7 @@ LOOP_MODEL(solo_own_left_behind,
     check::that(here.loop.run({}) == 1 && here.ran.size() == 1, "its own");
     before.join();
 }
+
+#undef LOOP_MODEL
+
+} // namespace solo_loop_models

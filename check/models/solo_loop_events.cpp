@@ -8,6 +8,8 @@
 
 #include <memory>
 
+namespace solo_loop_events_models {
+
 using namespace ekiden;
 
 namespace {
@@ -268,3 +270,5 @@ LOOP_MODEL(solo_source_arrives_at_work,
                 "both tasks, and the event or not yet");
     bringer.join();
 }
+
+} // namespace solo_loop_events_models

@@ -6,6 +6,8 @@
 
 #include <chrono>
 
+namespace state_lock_models {
+
 namespace {
 
 using namespace ekiden;
@@ -399,3 +401,5 @@ EKIDEN_MODEL(state_lock_woken_gives_up,
     check::that(patient.resumed.load(sys::acquire) == 1, "the patient one is inside");
     lock.exit(1);
 }
+
+} // namespace state_lock_models

@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+namespace stop_state_models {
+
 namespace {
 
 using namespace ekiden;
@@ -189,3 +191,5 @@ EKIDEN_MODEL(stop_two_wait, .load_buffering = false,
     second.join();
     requester.join();
 }
+
+} // namespace stop_state_models

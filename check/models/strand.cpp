@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+namespace strand_models {
+
 namespace {
 
 using namespace ekiden;
@@ -249,3 +251,5 @@ STRAND_MODEL(strand_pause_against_drain,
         while (ran.read() != 2) (void)context.run_one();
     }
 }
+
+} // namespace strand_models

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <memory>
 
+namespace task_group_models {
+
 using namespace ekiden;
 using ekiden::detail::task_count;
 
@@ -152,3 +154,5 @@ EKIDEN_MODEL(group_count_against_a_limit, .about = "a wait that reaches its limi
     tasks.reset();
     own.join();
 }
+
+} // namespace task_group_models

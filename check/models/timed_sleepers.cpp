@@ -9,6 +9,8 @@
 
 #include <chrono>
 
+namespace timed_sleepers_models {
+
 namespace {
 using namespace ekiden;
 
@@ -103,3 +105,5 @@ EKIDEN_MODEL(timed_sleepers_deadline, .load_buffering = false,
     while (here.word.load(sys::relaxed) == 0) (void)here.wait_until(0, soon());
     waker.join();
 }
+
+} // namespace timed_sleepers_models

@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+namespace timer_models {
+
 namespace {
 
 using namespace context_model;
@@ -277,3 +279,5 @@ EKIDEN_MODEL(timer_queue_while_it_rings, .load_buffering = false,
     other.cancel();
     context.end();
 }
+
+} // namespace timer_models

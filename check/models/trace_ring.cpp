@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace trace_ring_models {
+
 using namespace ekiden;
 
 namespace {
@@ -57,3 +59,5 @@ EKIDEN_MODEL(trace_ring_fresh,
     if (!found.empty()) check::that(note.read() == 1, "what the writer did before is visible");
     writer.join();
 }
+
+} // namespace trace_ring_models

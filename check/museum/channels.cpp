@@ -1,6 +1,8 @@
 // Channels.
 #include <check/museum/exhibit.hpp>
 
+namespace channels_exhibits {
+
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
@@ -43,3 +45,5 @@ EXHIBIT(crossbeam_1187, "https://github.com/crossbeam-rs/crossbeam/pull/1187") {
     second.join();
     delete head_block.load(acquire); // the channel is dropped
 }
+
+} // namespace channels_exhibits

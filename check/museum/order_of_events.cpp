@@ -3,6 +3,8 @@
 
 #include <array>
 
+namespace order_of_events_exhibits {
+
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
@@ -92,3 +94,5 @@ EXHIBIT(
     target.write(-1); // the object that the handler uses is destroyed here
     loop.join();
 }
+
+} // namespace order_of_events_exhibits

@@ -4,6 +4,8 @@
 #include <array>
 #include <memory>
 
+namespace publication_exhibits {
+
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
@@ -221,3 +223,5 @@ EXHIBIT(double_checked_locking, "https://www.cs.umd.edu/~pugh/java/memoryModel/D
     other.join();
     delete instance.load(relaxed);
 }
+
+} // namespace publication_exhibits

@@ -1,6 +1,8 @@
 // Lost wake-ups.
 #include <check/museum/exhibit.hpp>
 
+namespace wake_ups_exhibits {
+
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
@@ -176,3 +178,5 @@ EXHIBIT(fork_join_counter_8330017, "https://bugs.openjdk.org/browse/JDK-8330017"
     if (released.load(acquire) < 0) (void)futex_wake(work); // fewer workers than wanted, so wakes one
     worker.join();
 }
+
+} // namespace wake_ups_exhibits
