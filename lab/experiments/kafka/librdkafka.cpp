@@ -27,9 +27,9 @@ setting parse(const cell& c) {
     setting s;
     s.work = std::chrono::milliseconds(std::stoi(c.asked().variant));
     s.zipf = c.asked().variant.find("Zipf") != std::string::npos;
-    s.records = s.work.count() == 0   ? c.pick(600, 200'000, 1'000'000)
-                : s.work.count() == 1 ? c.pick(300, 20'000, 100'000)
-                                      : c.pick(100, 3'000, 20'000);
+    s.records = s.work.count() == 0   ? c.pick(600, 100'000, 1'000'000)
+                : s.work.count() == 1 ? c.pick(300, 10'000, 100'000)
+                                      : c.pick(100, 1'000, 20'000);
     return s;
 }
 
@@ -95,7 +95,7 @@ bool has_topic(const std::string& brokers, const std::string& topic) {
 } // namespace
 
 std::string filled_topic(cell& c, const std::string& brokers, const setting& s) {
-    const std::size_t count = c.pick(600, 200'000, 1'000'000);
+    const std::size_t count = c.pick(600, 100'000, 1'000'000);
     const std::string topic = (s.zipf ? "zipf-" : "uniform-") + std::to_string(count);
     try {
         if (!has_topic(brokers, topic)) {
