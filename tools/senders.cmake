@@ -22,7 +22,9 @@ function(ekiden_find_senders name folder header package target standard needed)
     endif()
   endif()
   set(missing "${name} is not installed; EKIDEN_${option} names its folder, and a package needs CMake ${needed}")
-  if(TARGET ekiden_${name} AND NOT CMAKE_CROSSCOMPILING)
+  if(NOT TARGET ekiden_${name})
+    unset(EKIDEN_COMPILES_${name} CACHE) # from an earlier configuration, which has found it
+  elseif(NOT CMAKE_CROSSCOMPILING)
     set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # only compiles
     set(CMAKE_CXX_STANDARD ${standard})
     set(CMAKE_REQUIRED_LIBRARIES ekiden_${name})
