@@ -3,6 +3,7 @@
 set(lab_not_on_windows
   "allocations:.*=a library that counts allocations cannot be loaded first on Windows"
   "kafka:.*=the broker of this experiment is started by a shell script"
+  ".*:thread_per_task=a thread that is detached at once may never run, as seen in Wine"
   "server:(drive|server_process)=no row"
   "server:.*=the client of this experiment uses POSIX sockets"
   "socket-echo:.*=the clients of this experiment use POSIX sockets"

@@ -145,17 +145,21 @@ TEST_CASE("turns may end in other threads while requests are withdrawn") {
     for (int i = 0; i != ekiden_test::rounds(300); ++i) {
         std::stop_source stop;
         std::atomic<int> left = 3;
-        const auto wants = [&]() -> coroutine<> {
+        std::vector<std::thread> others(3);
+        const auto wants = [&](int n) -> coroutine<> {
             try {
                 auto turn = co_await async_turn(l, l.keys().write(1, 2, 3));
-                std::thread([given = std::move(turn)] {}).detach();
+                others[n] = std::thread([given = std::move(turn)] {});
             } catch (const operation_canceled&) {
             }
             --left;
         };
-        for (int n = 0; n != 3; ++n) co_spawn(pool, wants, detached, spawn_options().stop(stop.get_token()));
+        for (int n = 0; n != 3; ++n)
+            co_spawn(pool, wants(n), detached, spawn_options().stop(stop.get_token()));
         stop.request_stop();
         until([&] { return left == 0; });
+        for (std::thread& other : others)
+            if (other.joinable()) other.join();
         until([&] { return l.active() == 0; });
     }
     CHECK(is_settled(l));

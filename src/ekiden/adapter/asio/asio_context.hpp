@@ -56,8 +56,9 @@ private:
         if (events_) events_->end();
         // Asio itself would shut down its reactor first, and then join the thread that uses the reactor. The
         // shutdown and the thread could then both complete the same operation. So this function joins the
-        // thread first.
-        Asio::join_own_thread(context_);
+        // thread first. With a completion port, only one thread gets an operation. There, the thread must be
+        // joined last, because its end waits for all operations, which end when Asio closes the sockets.
+        if constexpr (!Asio::shutdown_waits_for_work) Asio::join_own_thread(context_);
         context_.shutdown();
     }
 
