@@ -1,5 +1,5 @@
-/// Answers to frequent questions as programs: hooks of threads, groups with failing tasks, stop requests, the
-/// end of a pool.
+/// Answers to frequent questions as programs: names, hooks of threads, groups with failing tasks, stop
+/// requests, the end of a pool.
 #include <ekiden/fork.hpp>
 #include <ekiden/pool.hpp>
 
@@ -15,6 +15,12 @@
 using namespace std::chrono_literals;
 
 namespace {
+
+/// Debuggers show the only thread of this pool as images-0.
+bool has_a_name() {
+    ekiden::thread_pool pool({.threads = 1, .name = "images"});
+    return pool.submit([] { return true; }).get();
+}
 
 /// Each thread calls a hook before its first task, and another hook after its last task.
 bool sets_threads_up() {
@@ -81,7 +87,7 @@ int ran_at_the_end(bool drain) {
 
 int main() {
     ekiden::thread_pool pool(2);
-    const bool ended = ends_when_asked(pool) && sets_threads_up() && follows_the_processors();
+    const bool ended = ends_when_asked(pool) && has_a_name() && sets_threads_up() && follows_the_processors();
     const std::string failure = first_failure(pool);
     const int drained = ran_at_the_end(true);
     const int dropped = ran_at_the_end(false);
