@@ -200,8 +200,9 @@ fork_child* fork_participant::find() noexcept {
         if (found != nullptr) participant.ask_to_restock();
         return found != nullptr;
     };
-    // The last victim probably has more children.
-    if (victim_ == nullptr || !steal_from(*victim_)) victim_ = arena_.first_of(steal_from);
+    // The last victim probably has more children. If all thieves searched in the same order, they would
+    // contend for the children of the first participants.
+    if (victim_ == nullptr || !steal_from(*victim_)) victim_ = arena_.first_behind(*this, steal_from);
     return found;
 }
 
