@@ -251,8 +251,10 @@ fork_segment::~fork_segment() {
 
 void fork_arena::add(fork_participant& participant) noexcept {
     participant.next_ = newest_.load(sys::relaxed);
-    // [GU1] Release: publishes the participant. Pairs with the acquire in first_of().
-    while (!newest_.compare_exchange_weak(participant.next_, &participant, sys::release, sys::relaxed)) {
+    // [GU1] Release: publishes the participant. Pairs with the acquire in first_of(). Acquire: makes the
+    // older participants visible, with which first_behind() begins. Pairs with the release of this exchange
+    // in other threads.
+    while (!newest_.compare_exchange_weak(participant.next_, &participant, sys::acq_rel, sys::relaxed)) {
     }
 }
 

@@ -157,6 +157,7 @@ private:
     /// the list, is the last one.
     template <class Test>
     fork_participant* first_behind(const fork_participant& start, Test&& test) const noexcept {
+        // [GU1] The exchange in add() has made the older participants visible.
         for (fork_participant* p = start.next_; p != nullptr; p = p->next_) {
             if (test(*p)) return p;
         }
