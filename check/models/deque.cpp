@@ -207,6 +207,24 @@ EKIDEN_MODEL(deque_mode_growth,
     d.finish(5);
 }
 
+EKIDEN_MODEL(deque_expects_thieves, .about = "the owner enters contended mode before it has met a thief",
+             .preemptions = 3) {
+    deque_under_test<3, 2> d(4);
+    d.push(0);
+    d.push(1);
+    sys::thread thief([&] {
+        d.use(d.deque.steal());
+        d.use(d.deque.steal());
+    });
+    d.use(d.deque.pop()); // with a light fence
+    d.deque.expect_thieves();
+    d.push(2);
+    d.use(d.deque.pop());
+    d.use(d.deque.pop());
+    thief.join();
+    d.finish(3);
+}
+
 // A thief that steals an element through another thief's work: what the first one saw, the second one sees.
 EKIDEN_MODEL(deque_hint, .about = "a thief that trusts maybe_filled still gets whole elements",
              .preemptions = 4) {

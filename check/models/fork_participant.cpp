@@ -115,6 +115,20 @@ private:
 /// sooner or later, so load buffering is not reported.
 #define FORK_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__)
 
+FORK_MODEL(fork_search_behind, .about = "a participant that was just added searches the older ones",
+           .preemptions = 3) {
+    event_count sleep{1, {[](const void*) noexcept { return false; }, nullptr}};
+    fork_arena arena{sleep};
+    const auto search = [&] {
+        fork_participant& own = arena.enter();
+        check::that(own.find() == nullptr, "no thread has published a call");
+        fork_arena::leave(own);
+    };
+    sys::thread other(search);
+    search();
+    other.join();
+}
+
 FORK_MODEL(fork_parent_joins_a_thief, .about = "a stolen call's result is there, and its parent woken for it",
            .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     two_parties participants;

@@ -20,7 +20,8 @@
 /// After the owner has noticed a theft, or has taken the last element, it is in contended mode for some pops.
 /// In contended mode, the owner uses full fences, and a thief needs no system call. Thieves can see the mode.
 /// Without the second case, a thief could not steal from an owner that repeatedly pushes and pops a single
-/// element, because the owner pops the element before the heavy fence of the thief ends.
+/// element, because the owner pops the element before the heavy fence of the thief ends. An owner that
+/// expects a theft can enter contended mode before it meets a thief.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
@@ -106,6 +107,10 @@ public:
         ++own_top_;
         return element;
     }
+
+    /// Owner: enters contended mode. The next pops cost a full fence each, and a theft meanwhile costs no
+    /// heavy fence.
+    void expect_thieves() noexcept { enter_contended(top_.load(sys::relaxed)); }
 
     /// Any thread: takes the oldest element. Returns null if the deque is empty, or if another thread takes
     /// the element first. If the owner is not in contended mode, the call executes a heavy fence. So callers

@@ -16,6 +16,8 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
 
 using namespace std::chrono_literals;
@@ -167,6 +169,35 @@ TEST_CASE("a tree that publishes many children wakes more than one worker at a t
     CHECK(sleep.waiting() == 5); // worker 0 has the token, and will wake others
     fork_nested(segment.base, 4);
     CHECK(sleep.waiting() == 4);
+}
+
+TEST_CASE("a thief searches behind its own place in the list first, and its own children last") {
+    ekiden::event_count sleep(1, {[](const void*) noexcept { return false; }, nullptr});
+    ekiden::fork_arena arena(sleep);
+    ekiden::fork_participant oldest(arena), older(arena), thief(arena), newer(arena), newest(arena);
+    for (auto* const one : {&oldest, &older, &thief, &newer, &newest}) arena.add(*one);
+    std::string order;
+    // Each participant publishes its first forked call, because a request is set at the begin of a tree.
+    std::function<void(std::string_view)> offer = [&](std::string_view names) {
+        if (names.empty()) {
+            while (ekiden::fork_child* const found = thief.find()) thief.run(*found);
+            return;
+        }
+        auto& owner = names[0] == 'o'   ? oldest
+                      : names[0] == 'p' ? older
+                      : names[0] == 't' ? thief
+                      : names[0] == 'n' ? newer
+                                        : newest;
+        ekiden::fork_segment segment(owner, nullptr);
+        ekiden::parallel_invoke(
+            segment.base, [&](ekiden::fork_scope&) { offer(names.substr(1)); }, [&] { order += names[0]; });
+    };
+    offer("optnN");
+    CHECK(order == "poNnt");
+    // The last victim comes first.
+    order.clear();
+    offer("oN");
+    CHECK(order == "oN");
 }
 
 TEST_CASE("a tree inside of quiet trees wakes a worker, and so do the outer ones afterwards") {

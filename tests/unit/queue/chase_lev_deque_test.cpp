@@ -125,6 +125,7 @@ TEST_CASE("A deque behaves as a list with two ends in any order of operations") 
     int next = 0;
     while (next != 3000) {
         random = random * 1664525 + 1013904223;
+        if (random % 16 == 0) here.expect_thieves();
         const auto front = [&]() -> int* {
             if (model.empty()) return nullptr;
             int* const element = model.front();
@@ -194,6 +195,7 @@ TEST_CASE("Each element is taken once while thieves steal and the ring grows and
     int burst = 1;
     while (pushed != n) {
         for (int i = 0; i != burst && pushed != n; ++i) here.push(all.at(pushed++));
+        if (burst % 8 == 0) here.expect_thieves();
         for (int i = 0; i != burst / 2; ++i) {
             if (const int* const mine = i % 8 == 7 ? here.pop_oldest() : here.pop()) all.take(mine);
         }

@@ -200,8 +200,9 @@ fork_child* fork_participant::find() noexcept {
         if (found != nullptr) participant.ask_to_restock();
         return found != nullptr;
     };
-    // The last victim probably has more children.
-    if (victim_ == nullptr || !steal_from(*victim_)) victim_ = arena_.first_of(steal_from);
+    // The last victim probably has more children. If all thieves searched in the same order, they would
+    // contend for the children of the first participants.
+    if (victim_ == nullptr || !steal_from(*victim_)) victim_ = arena_.first_behind(*this, steal_from);
     return found;
 }
 
@@ -250,8 +251,10 @@ fork_segment::~fork_segment() {
 
 void fork_arena::add(fork_participant& participant) noexcept {
     participant.next_ = newest_.load(sys::relaxed);
-    // [GU1] Release: publishes the participant. Pairs with the acquire in first_of().
-    while (!newest_.compare_exchange_weak(participant.next_, &participant, sys::release, sys::relaxed)) {
+    // [GU1] Release: publishes the participant. Pairs with the acquire in first_of(). Acquire: makes the
+    // older participants visible, with which first_behind() begins. Pairs with the release of this exchange
+    // in other threads.
+    while (!newest_.compare_exchange_weak(participant.next_, &participant, sys::acq_rel, sys::relaxed)) {
     }
 }
 

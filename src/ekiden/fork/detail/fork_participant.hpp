@@ -142,15 +142,26 @@ public:
 private:
     friend class fork_participant;
 
-    /// Returns the first participant for which `test` returns true, or null. Needs no lock, because the list
-    /// only grows.
+    /// Returns the first participant before `end` for which `test` returns true, or null. Needs no lock,
+    /// because the list only grows.
     template <class Test>
-    fork_participant* first_of(Test&& test) const noexcept {
+    fork_participant* first_of(Test&& test, const fork_participant* end = nullptr) const noexcept {
         // [GU1] Acquire: makes the participant visible. Pairs with the release in add().
-        for (fork_participant* p = newest_.load(sys::acquire); p != nullptr; p = p->next_) {
+        for (fork_participant* p = newest_.load(sys::acquire); p != end; p = p->next_) {
             if (test(*p)) return p;
         }
         return nullptr;
+    }
+
+    /// Like first_of(), but begins behind `start` and goes round the list. `start` itself, which must be in
+    /// the list, is the last one.
+    template <class Test>
+    fork_participant* first_behind(const fork_participant& start, Test&& test) const noexcept {
+        // [GU1] The exchange in add() has made the older participants visible.
+        for (fork_participant* p = start.next_; p != nullptr; p = p->next_) {
+            if (test(*p)) return p;
+        }
+        return first_of(test, start.next_);
     }
 
     event_count& sleep_;
