@@ -4,8 +4,10 @@
 #include <check/engine/model.hpp>
 #include <check/models/context_model.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/parker.hpp>
 #include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/thread_number.hpp>
 #include <ekiden/timer/waitable_timer.hpp>
 
 #include <chrono>
@@ -275,5 +277,69 @@ EKIDEN_MODEL(timer_queue_while_it_rings, .load_buffering = false,
     other.async_wait([](std::error_code) {}); // creates the queue
     never.cancel();
     other.cancel();
+    context.end();
+}
+
+// In the next models, the threads set their timers in different parts of the queue. The time goes on when
+// no thread can do anything else.
+EKIDEN_MODEL(timer_parts_agree_on_the_alarm, .load_buffering = false,
+             .about = "two threads set the alarm at once: it is the earlier one", .preemptions = 2,
+             .spurious = 0, .timeouts = 0) {
+    model_context context(false);
+    using timer_type = model_timer<std::chrono::steady_clock>;
+    const auto begin = sys::clock::now();
+    timer_type never(context, std::chrono::steady_clock::time_point::max());
+    never.async_wait([](std::error_code) {}); // starts the thread
+    timer_type soon(context, begin + 10ns);
+    timer_type later(context, begin + 20ns);
+    sys::thread other([&] { later.async_wait([](std::error_code) {}); });
+    bool has_fired = false;
+    soon.async_wait([&](std::error_code error) { has_fired = !error; });
+    other.join();
+    for (context.run(); !has_fired; context.run()) sys::yield();
+    check::that(sys::clock::now() == begin + 10ns, "at its time");
+    later.cancel();
+    never.cancel();
+    context.end();
+}
+
+EKIDEN_MODEL(timer_part_is_made_while_it_fires, .load_buffering = false,
+             .about = "a thread sets its first timer while the thread that rings looks for the next alarm",
+             .preemptions = 2, .spurious = 0, .timeouts = 1) {
+    model_context context(false);
+    using timer_type = model_timer<std::chrono::steady_clock>;
+    const auto begin = sys::clock::now();
+    int fired = 0;
+    timer_type first(context, begin + 10ns);
+    first.async_wait([&](std::error_code error) { fired += error ? 0 : 1; });
+    timer_type second(context, begin + 15ns);
+    sys::thread other([&] { second.async_wait([&](std::error_code error) { fired += error ? 0 : 1; }); });
+    other.join();
+    for (context.run(); fired != 2; context.run()) sys::yield();
+    context.end();
+}
+
+// The second and the fourth thread that sets timers have the same part.
+EKIDEN_MODEL(timer_part_is_seen_whole, .load_buffering = false,
+             .about = "a thread uses the part that another thread has just made", .preemptions = 1,
+             .spurious = 0, .timeouts = 0) {
+    model_context context(false);
+    using timer_type = model_timer<std::chrono::steady_clock>;
+    constexpr auto end = std::chrono::steady_clock::time_point::max();
+    timer_type timers[] = {timer_type(context, end), timer_type(context, end), timer_type(context, end)};
+    const auto wait = [&timers](int number) { timers[number].async_wait([](std::error_code) {}); };
+    wait(0); // starts the thread
+    sys::atomic<bool> has_number{false};
+    sys::thread maker([&] {
+        (void)sys::thread_number<timer_queue>();
+        has_number.store(true, sys::relaxed); // orders nothing
+        wait(1);
+    });
+    while (!has_number.load(sys::relaxed)) sys::yield();
+    sys::thread([] { (void)sys::thread_number<timer_queue>(); }).join();
+    sys::thread user([&] { wait(2); });
+    user.join();
+    maker.join();
+    for (timer_type& each : timers) each.cancel();
     context.end();
 }
