@@ -343,18 +343,18 @@ TEST_CASE("A post while a join begins is refused, or its task runs") {
     for (int round = 0; round != ekiden_test::rounds(200); ++round) {
         std::atomic<int> ran{0};
         int accepted = 0;
-        std::atomic<bool> posts{false};
+        std::atomic<bool> has_posted{false};
         thread_pool pool({.threads = 1});
-        std::thread poster([&] {
+        std::thread outsider([&] {
             while (pool.post([&ran] { ran.fetch_add(1); })) {
                 ++accepted;
-                posts = true;
+                has_posted = true;
             }
-            posts = true;
+            has_posted = true;
         });
-        wait_for(posts);
+        wait_for(has_posted);
         pool.join();
-        poster.join();
+        outsider.join();
         CHECK(ran.load() == accepted);
     }
 }
