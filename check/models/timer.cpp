@@ -4,11 +4,15 @@
 #include <check/engine/model.hpp>
 #include <check/models/context_model.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/parker.hpp>
 #include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/thread_number.hpp>
 #include <ekiden/timer/waitable_timer.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -277,6 +281,116 @@ EKIDEN_MODEL(timer_queue_while_it_rings, .load_buffering = false,
     other.async_wait([](std::error_code) {}); // creates the queue
     never.cancel();
     other.cancel();
+    context.end();
+}
+
+// In the next models, the threads set their timers in different parts of the queue.
+
+namespace {
+
+/// An executor of a context whose timers have their own thread. Threads can sleep until it has a task.
+class waking_executor : public task_sink<waking_executor> {
+public:
+    struct place {
+        model_context context{false};
+        sys::atomic<std::uint32_t> accepted{0};
+
+        /// Runs tasks until `is_over()`. The time goes on while this thread sleeps.
+        template <class IsOver>
+        void run_until(IsOver is_over) {
+            for (;;) {
+                const std::uint32_t seen = accepted.load(sys::relaxed);
+                context.run();
+                if (is_over()) return;
+                sys::futex_wait(accepted, seen);
+            }
+        }
+    };
+
+    explicit waking_executor(place& where) noexcept : where_(&where) {}
+    friend bool operator==(const waking_executor&, const waking_executor&) = default;
+
+    [[nodiscard]] model_context& context() const noexcept { return where_->context; }
+    void on_work_started() const noexcept {}
+    void on_work_finished() const noexcept {}
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return false; }
+    bool accept(task* given, task_order) const {
+        where_->context.accept(given);
+        where_->accepted.fetch_add(1, sys::relaxed);
+        sys::futex_wake_all(where_->accepted);
+        return true;
+    }
+    [[nodiscard]] task* continue_with(task* given) const {
+        accept(given, task_order::usual);
+        return nullptr;
+    }
+    void report_unhandled(const char*) const noexcept {}
+
+private:
+    place* where_;
+};
+
+using steady = basic_waitable_timer<std::chrono::steady_clock, waking_executor>;
+
+} // namespace
+
+EKIDEN_MODEL(timer_parts_agree_on_the_alarm, .load_buffering = false, .old_values = 1,
+             .about = "two threads set the alarm at once: it is the earlier one", .preemptions = 1,
+             .spurious = 0, .timeouts = 0) {
+    waking_executor::place here;
+    const waking_executor executor(here);
+    const auto begin = sys::clock::now();
+    steady soon(executor, begin + 10ns);
+    steady later(executor, begin + 20ns);
+    sys::thread other([&] { later.async_wait([](std::error_code) {}); });
+    bool has_fired = false;
+    soon.async_wait([&](std::error_code error) { has_fired = !error; });
+    other.join();
+    here.run_until([&] { return has_fired; });
+    check::that(sys::clock::now() == begin + 10ns, "at its time");
+    later.cancel();
+    here.context.end();
+}
+
+EKIDEN_MODEL(timer_part_is_made_while_it_fires, .load_buffering = false, .old_values = 1,
+             .about = "a thread sets its first timer while the thread that rings looks for the next alarm",
+             .preemptions = 1, .spurious = 0, .timeouts = 1) {
+    waking_executor::place here;
+    const waking_executor executor(here);
+    const auto begin = sys::clock::now();
+    int fired = 0;
+    const auto count = [&fired](std::error_code error) { fired += error ? 0 : 1; };
+    steady first(executor, begin + 10ns);
+    first.async_wait(count);
+    steady second(executor, begin + 15ns);
+    sys::thread other([&] { second.async_wait(count); });
+    here.run_until([&] { return fired == 2; });
+    other.join();
+    here.context.end();
+}
+
+// The second and the fourth thread that sets timers have the same part.
+EKIDEN_MODEL(timer_part_is_seen_whole, .load_buffering = false, .old_values = 1,
+             .about = "a thread uses the part that another thread has just made", .preemptions = 1,
+             .spurious = 0, .timeouts = 0) {
+    model_context context(false);
+    using timer_type = model_timer<std::chrono::steady_clock>;
+    constexpr auto end = std::chrono::steady_clock::time_point::max();
+    timer_type timers[] = {timer_type(context, end), timer_type(context, end), timer_type(context, end)};
+    const auto wait = [&timers](int number) { timers[number].async_wait([](std::error_code) {}); };
+    wait(0); // starts the thread
+    sys::atomic<bool> has_number{false};
+    sys::thread maker([&] {
+        (void)sys::thread_number<timer_queue>();
+        has_number.store(true, sys::relaxed); // orders nothing
+        wait(1);
+    });
+    while (!has_number.load(sys::relaxed)) sys::yield();
+    sys::thread([] { (void)sys::thread_number<timer_queue>(); }).join();
+    sys::thread user([&] { wait(2); });
+    user.join();
+    maker.join();
+    for (timer_type& each : timers) each.cancel();
     context.end();
 }
 

@@ -1,29 +1,15 @@
 #include <ekiden/queue/injection_queue.hpp>
 
-#include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/thread_number.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-namespace {
-
-/// The number of a thread among all threads that have ever pushed a task. Threads that begin one after the
-/// other use different rings. The struct is trivial, so the number is valid until the last instruction of the
-/// thread.
-struct producer_number {
-    std::uint32_t plus_one; // 0 means that the thread has no number yet
-};
-
-} // namespace
 
 injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity,
                                  std::uint64_t first_index, unsigned rings)
     : gate_(gate), capacity_(capacity), first_index_(first_index), rings_(rings) {}
 
 std::uint32_t injection_queue::number_of_this_thread() noexcept {
-    static constinit sys::atomic<std::uint32_t> last{0};
-    auto& mine = sys::local<producer_number>();
-    while (mine.plus_one == 0) mine.plus_one = last.fetch_add(1, sys::relaxed) + 1;
-    return mine.plus_one - 1;
+    return sys::thread_number<injection_queue>();
 }
 
 void injection_queue::make_ring(unsigned number) {

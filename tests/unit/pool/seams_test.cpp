@@ -304,6 +304,61 @@ TEST_CASE("Work that a task begins while the pool is joined is waited for") {
     }
 }
 
+TEST_CASE("join waits for work that some threads begin and others end") {
+    for (int round = 0; round != ekiden_test::rounds(100); ++round) {
+        constexpr int pairs = 3;
+        constexpr int pieces = 20;
+        std::atomic<int> ran{0};
+        std::atomic<int> accepted{0};
+        thread_pool pool({.threads = 2});
+        const auto executor = pool.get_executor();
+        std::vector<std::thread> threads;
+        std::vector<std::unique_ptr<std::atomic<int>>> begun;
+        for (int p = 0; p != pairs; ++p) {
+            begun.push_back(std::make_unique<std::atomic<int>>(0));
+            executor.on_work_started(); // ends with the thread that begins the others
+            threads.emplace_back([executor, &count = *begun.back()] {
+                for (int i = 0; i != pieces; ++i) {
+                    executor.on_work_started();
+                    count.fetch_add(1);
+                }
+                executor.on_work_finished();
+            });
+            threads.emplace_back([executor, &ran, &accepted, &count = *begun.back()] {
+                for (int i = 0; i != pieces; ++i) {
+                    while (count.load() <= i) std::this_thread::yield();
+                    if (executor.post([&ran] { ran.fetch_add(1); })) accepted.fetch_add(1);
+                    executor.on_work_finished();
+                }
+            });
+        }
+        pool.join();
+        CHECK(ran.load() == pairs * pieces);
+        for (auto& thread : threads) thread.join();
+        CHECK(accepted.load() == pairs * pieces);
+    }
+}
+
+TEST_CASE("A post while a join begins is refused, or its task runs") {
+    for (int round = 0; round != ekiden_test::rounds(200); ++round) {
+        std::atomic<int> ran{0};
+        int accepted = 0;
+        std::atomic<bool> has_posted{false};
+        thread_pool pool({.threads = 1});
+        std::thread outsider([&] {
+            while (pool.post([&ran] { ran.fetch_add(1); })) {
+                ++accepted;
+                has_posted = true;
+            }
+            has_posted = true;
+        });
+        wait_for(has_posted);
+        pool.join();
+        outsider.join();
+        CHECK(ran.load() == accepted);
+    }
+}
+
 TEST_CASE("stop ends a join that waits for outstanding work, or is about to") {
     for (int round = 0; round != ekiden_test::rounds(500); ++round) {
         thread_pool pool({.threads = 1});

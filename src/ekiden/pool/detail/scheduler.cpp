@@ -152,7 +152,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
             is_in = way_in.push(accepted, gate_bit::refuses_outside, notify);
             // If join() has closed the gate and waits for outstanding work, this post may belong to that
             // work.
-            if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
+            if (!is_in && has_outstanding_work())
                 is_in = way_in.push(accepted, gate_bit::refuses_all, notify);
         } else if (order == task_order::deferred
                    && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
@@ -352,11 +352,9 @@ void scheduler::stop() noexcept {
     // worker::is_stopped().
     gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
-    // Changes the word itself, so that a join() that is about to sleep on the word does not sleep. Relaxed is
-    // enough, because a join() that does not see the stopped gate yet repeats its loop in drain(), and does
-    // not wait for outstanding work.
-    if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::relaxed);
-    sys::futex_wake_all(outstanding_);
+    // A join() that does not see the stopped gate yet repeats its loop in drain(), and does not wait for
+    // outstanding work.
+    if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) work_.give_up();
     sleep_.signal_all();
     (void)deep_waits_.request_stop();
     threads_.stop();
@@ -366,10 +364,12 @@ bool scheduler::join(const wait_limit& limit) {
     refuse_in_child("join");
     if (is_started_by(id_) || this_worker() != nullptr) refuse_in_own_thread("join");
     const blocked_here waiting("the end of a pool"); // in a worker of another pool
+    work_.gather();
     // The gate is closed before the semaphore is acquired. So even a call that gives up because of another
-    // join() puts the pool into the state of being joined.
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
-    resume();                                       // a later pause() has no effect
+    // join() puts the pool into the state of being joined. [IQ1] quiesce() releases the bit to later pushes.
+    // [OW3] Release: publishes the gathered count. Pairs with the acquire in has_outstanding_work().
+    gate_.fetch_or(gate_bit::closed, sys::release);
+    resume(); // a later pause() has no effect
     if (!joining_.acquire(limit)) return false;
     const bool is_drained = drain(limit);
     if (is_drained) {
@@ -437,69 +437,30 @@ void scheduler::run_kept(bool is_last) noexcept {
 
 // ---- outstanding work
 
+/// Called when the gate has refused a post. Returns whether work is outstanding, to which the post may
+/// belong.
+bool scheduler::has_outstanding_work() const noexcept {
+    // [OW3] Acquire: sees that join() has gathered the count, and so sees the work of this thread in it.
+    // Pairs with the release in join(). If stop() has closed the gate, the next push refuses the task.
+    (void)gate_.load(sys::acquire);
+    return work_.is_any() && !EKIDEN_MUTANT(pool_refuses_outstanding_work);
+}
+
 /// Waits for a moment at which there is no task, and no outstanding work that may post a task. The pool
 /// already refuses the tasks of all other threads outside. Returns false if the limit is reached first.
 bool scheduler::drain(const wait_limit& limit) noexcept {
     for (;;) {
-        // [OW1] Acquire: sees in outstanding_ the count of all work that has begun so far. Pairs with the
-        // release in work_started().
-        const std::uint32_t begun = works_begun_.load(sys::acquire);
-        if (!wait_for_outstanding_work(limit)) return false;
+        const std::uint32_t begun = work_.begun(); // [OW1]
+        if (!work_.wait(limit)) return false;
         for (injection_queue& queue : queues_) queue.quiesce();
         if (!block_until_idle(limit)) return false;
         // Tasks begin outstanding work, and is_idle() has seen the counts of all finished tasks with acquire
         // order. So the next load sees all work that has begun since the load above. If no work has begun, no
         // work was outstanding when no task was left.
-        if (works_begun_.load(sys::relaxed) == begun || has_stopped()
-            || EKIDEN_MUTANT(pool_join_forgets_late_work))
+        if (work_.begun() == begun || has_stopped() || EKIDEN_MUTANT(pool_join_forgets_late_work))
             return true;
         if (limit.is_reached()) return false; // without this check, new work could delay this thread forever
     }
-}
-
-/// Waits until no work is outstanding. Returns false if the limit is reached first.
-bool scheduler::wait_for_outstanding_work(const wait_limit& limit) noexcept {
-    const limited_sleep asleep(limit, [this]() noexcept {
-        // [LS1] Release: publishes the stop request. Pairs with the acquires below. This step clears the bit
-        // that the sleeping thread has set.
-        if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_bit))
-            outstanding_.fetch_and(~work_awaited, sys::release);
-        sys::futex_wake_all(outstanding_);
-    });
-    // [OW2] Acquire: sees what the work has done, such as its posts. Pairs with the release in
-    // work_finished().
-    std::uint32_t now = outstanding_.load(sys::acquire);
-    bool is_over = false;
-    while ((now & work_count) != 0 && (now & work_in_vain) == 0) {
-        // [LS1] Acquire: sees the stop request.
-        if ((now & work_awaited) != 0
-            || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::acquire, sys::relaxed)) {
-            is_over = asleep.is_over();
-            if (is_over) break;
-            asleep.sleep(outstanding_, now | work_awaited);
-        }
-        now = outstanding_.load(sys::acquire); // [OW2]
-    }
-    outstanding_.fetch_and(~work_awaited, sys::relaxed);
-    return !is_over;
-}
-
-bool scheduler::has_outstanding_work() const noexcept {
-    return (outstanding_.load(sys::relaxed) & work_count) != 0;
-}
-
-void scheduler::work_started() noexcept {
-    outstanding_.fetch_add(1, sys::relaxed);
-    works_begun_.fetch_add(1, sys::release); // [OW1]
-}
-
-void scheduler::work_finished() noexcept {
-    // [OW2] Release: publishes what the work has done. Pairs with the acquires in
-    // wait_for_outstanding_work(). After this step the pool may be destroyed, so only the address of the word
-    // is used.
-    if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)
-        && !EKIDEN_MUTANT(pool_work_ends_in_silence))
-        sys::futex_wake_all(outstanding_);
 }
 
 scheduler::~scheduler() { pools.remove(*this); }

@@ -8,6 +8,7 @@
 #include <ekiden/pool/detail/pool_threads.hpp>
 #include <ekiden/pool/detail/wait_circles.hpp>
 #include <ekiden/pool/detail/watch.hpp>
+#include <ekiden/pool/detail/work_count.hpp>
 #include <ekiden/pool/detail/work_source.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/queue/injection_queue.hpp>
@@ -60,8 +61,8 @@ public:
     /// Announces outstanding work. Outstanding work runs outside of the pool and posts its completion to the
     /// pool. join() waits until work_finished() has been called for this work. The pool may be destroyed
     /// before work_finished() has returned.
-    void work_started() noexcept;
-    void work_finished() noexcept;
+    void work_started() noexcept { work_.started(); }
+    void work_finished() noexcept { work_.finished(); }
     void pause() noexcept;
     void resume() noexcept;
     void stop() noexcept;
@@ -156,7 +157,6 @@ private:
     [[nodiscard]] bool is_idle() const noexcept;
     [[nodiscard]] bool block_until_idle(const wait_limit& limit) noexcept;
     [[nodiscard]] bool drain(const wait_limit& limit) noexcept;
-    [[nodiscard]] bool wait_for_outstanding_work(const wait_limit& limit) noexcept;
     [[nodiscard]] bool has_outstanding_work() const noexcept;
     [[nodiscard]] bool has_stopped() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::stopped) != 0;
@@ -166,13 +166,6 @@ private:
     void run_kept(bool is_last) noexcept;
     /// The value of kept_ after join() has run the last kept task.
     [[nodiscard]] task* no_more() noexcept { return reinterpret_cast<task*>(this); }
-
-    // The word outstanding_ has three parts. The bits of work_count contain the number of pieces of
-    // outstanding work. The bit work_awaited is set while join() sleeps until this number is 0. stop() sets
-    // the bit work_in_vain, which ends this wait of join().
-    static constexpr std::uint32_t work_awaited = std::uint32_t{1} << 31;
-    static constexpr std::uint32_t work_in_vain = std::uint32_t{1} << 30;
-    static constexpr std::uint32_t work_count = work_in_vain - 1;
 
     thread_pool& face_;
     const context_id id_;
@@ -190,10 +183,9 @@ private:
     binary_semaphore joining_{1};         // the thread that has the only permit ends the pool
     bool services_are_shut_down_ = false; // only the thread with the permit writes this member
 
+    work_count work_;
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};
-    sys::atomic<std::uint32_t> outstanding_{0};
-    sys::atomic<std::uint32_t> works_begun_{0};
     sys::atomic<std::uint64_t> stalls_{0};
     sys::atomic<task*> kept_{nullptr}; // a stack of the tasks that join() runs, or no_more()
     sys::atomic<std::uint64_t> slow_tasks_{0};

@@ -1,4 +1,4 @@
-/// The timers of one context and one clock. The timers are in a timing wheel, which a lock protects.
+/// The timers of one context and one clock. The timers are in timing wheels. A lock protects each wheel.
 ///
 /// Part: timer. Used by: timer_state, timer_driver, timer_service.
 #pragma once
@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -39,10 +40,12 @@ struct timer_clock {
     }
 };
 
-/// The timers of one context and one clock. Thread-safe.
+/// The timers of one context and one clock. If the driver has a thread of its own, threads that set timers
+/// use different parts of the queue. So these threads do not contend for one lock. Thread-safe.
 class timer_queue {
 public:
-    timer_queue(timer_driver& driver, timer_clock clock) noexcept;
+    /// Throws std::bad_alloc.
+    timer_queue(timer_driver& driver, timer_clock clock);
     timer_queue(const timer_queue&) = delete;
     timer_queue& operator=(const timer_queue&) = delete;
 
@@ -68,8 +71,9 @@ public:
     /// Returns the time of the next alarm, like alarm_clock::next_ns().
     [[nodiscard]] std::int64_t next_ns() const noexcept {
         // Relaxed is enough, because the caller uses only the time itself. ring() reads the timers under the
-        // lock.
-        return next_ns_.load(sys::relaxed);
+        // locks.
+        return clock_.is_own ? timer_clock::signed_ns(planned_.load(sys::relaxed))
+                             : next_ns_.load(sys::relaxed);
     }
     /// Fires the timers that are due, unless another thread is already firing timers. A dropped handler may
     /// destroy the context, and the queue with it, during this call. If this happens, `*is_gone` is true
@@ -86,21 +90,45 @@ private:
         std::size_t count = 0;
     };
 
+    /// The timers that some of the threads have set.
+    struct alignas(sys::isolation) part {
+        explicit part(std::uint64_t now) noexcept : wheel(now) {}
+        sys::slow_lock lock;
+        timer_wheel wheel;
+    };
+    static constexpr unsigned most_parts = 16;
+    /// The locks of all parts.
+    class all_locks;
+
+    [[nodiscard]] unsigned count_parts() const;
+    [[nodiscard]] unsigned part_of_this_thread() noexcept;
+    [[nodiscard]] unsigned make_part(unsigned number) noexcept;
+    /// Calls `visit(number)` for each part that exists. The caller has the lock of part 0.
+    template <class Visit>
+    void visit_parts(Visit visit) noexcept;
+
     void take_due(batch& here, bool& is_ringing_here) noexcept;
-    [[nodiscard]] std::uint64_t look_at_clock() noexcept;
+    [[nodiscard]] std::uint64_t look_at_clock(timer_wheel& wheel) noexcept;
+    [[nodiscard]] bool plan_earlier(std::uint64_t now, std::uint64_t deadline) noexcept;
     void plan(std::uint64_t now, std::uint64_t next) noexcept;
+    void estimate(std::uint64_t now, std::uint64_t next) noexcept;
 
     timer_driver& driver_;
     const timer_clock clock_;
     const std::uint16_t generation_ = sys::fork_generation();
-    sys::atomic<std::int64_t> next_ns_; // written under lock_
-    sys::slow_lock lock_;
+    const unsigned part_count_; // the largest number of parts
+    // Bit i is set if part i exists. Part 0 always exists. A part is made under the lock of part 0.
+    sys::atomic<std::uint32_t> made_{1};
+    std::array<std::unique_ptr<part>, most_parts> parts_;
+    // The next two members are read under any lock, and written under all locks.
     bool is_closed_ = false;
     batch* ringing_ = nullptr; // The batch of the thread that fires timers now, or null.
-    // The time of the alarm in next_ns_, measured by this clock. No deadline in the wheel is earlier than
-    // planned_.
-    std::uint64_t planned_ = timer_wheel::never;
-    timer_wheel wheel_;
+    // The time of the next alarm, measured by the clock of the queue. No deadline in a wheel is earlier than
+    // planned_. A thread that has all locks writes any value. A thread that has one lock may decrease the
+    // value.
+    sys::atomic<std::uint64_t> planned_{timer_wheel::never};
+    // If the clock is not the library's own, the alarm measured by the library's clock.
+    sys::atomic<std::int64_t> next_ns_;
 
     friend class timer_driver;
     timer_queue* older_ = nullptr; // the next queue in the driver's list

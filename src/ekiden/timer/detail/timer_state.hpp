@@ -98,6 +98,11 @@ public:
     /// Cancels like cancel(), because the timer is destroyed. The caller must not use the state afterwards.
     void leave() noexcept;
 
+    // ---- called by timer_queue when it puts the state into a wheel, and takes it out again
+
+    void wait_in(unsigned part) noexcept { part_ = static_cast<std::uint8_t>(part); }
+    [[nodiscard]] unsigned waits_in() const noexcept { return part_; }
+
     // ---- called by timer_queue after it has taken the state out of the wheel
 
     /// Posts all waits, because the deadline is reached.
@@ -151,6 +156,7 @@ private:
     sys::atomic<std::uint32_t> count_{0};   // number of waits in waiting_ and posted_ that are not canceled
     sys::atomic<std::uint32_t> running_{0}; // number of handlers that run now
     const std::uint16_t generation_;        // generation of the process that created the queue
+    std::uint8_t part_ = 0;                 // the part of the queue in which the state waits
     bool is_owned_ : 1 = true;              // true while the timer exists
     bool is_armed_ : 1 = false;     // true if the state is in the wheel, or a thread is about to fire it
     bool is_outdated_ : 1 = false;  // true if a thread will call fire(), and this call must do nothing

@@ -1,0 +1,80 @@
+/// The count of the outstanding work of a pool.
+///
+/// Part: pool. Used by: scheduler. Private.
+///
+/// The algorithm is that of percpu_ref in Linux (Kent Overstreet, 2013). Until join() needs the exact count,
+/// each thread counts in a place of its own. So timers and coroutines on many cores do not contend for the
+/// count. join() then closes the places and adds their counts to one word. From then on, all threads change
+/// this word.
+#pragma once
+
+#include <ekiden/sync/wait_limit.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/config.hpp>
+#include <ekiden/sys/lock.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Counts the pieces of work that have begun and have not ended. At most 2^30 - 1 pieces may be outstanding
+/// at a time. Thread-safe.
+class work_count {
+public:
+    work_count() noexcept = default;
+    work_count(const work_count&) = delete;
+    work_count& operator=(const work_count&) = delete;
+
+    /// Counts a piece of work that begins.
+    void started() noexcept;
+    /// Counts a piece of work that has ended. The count may be destroyed before the call returns.
+    void finished() noexcept;
+
+    /// Adds up the counts of all places. A call of gather() must happen before each call of the next three
+    /// functions. Further calls have no effect.
+    void gather() noexcept;
+
+    /// Returns whether work is outstanding.
+    [[nodiscard]] bool is_any() const noexcept { return outstanding_.load(sys::relaxed) >= one; }
+    /// Returns how many pieces have begun since gather(). A later wait() waits for these pieces.
+    [[nodiscard]] std::uint32_t begun() const noexcept {
+        // [OW1] Acquire: sees in outstanding_ the count of all work that has begun so far. Pairs with the
+        // release in started_late().
+        return begun_.load(sys::acquire);
+    }
+    /// Waits until no work is outstanding, or give_up() is called. Returns false if the limit is reached
+    /// first. Only one thread at a time may call wait().
+    [[nodiscard]] bool wait(const wait_limit& limit) noexcept;
+    /// Ends wait(), and all later calls of wait().
+    void give_up() noexcept;
+
+private:
+    /// The work that the threads of one place have begun, less the work that they have ended. Bit 0 is set
+    /// when the place is closed. The count is in the other bits, and wraps around.
+    struct alignas(sys::isolation) place {
+        sys::atomic<std::uint32_t> word{0};
+    };
+    static constexpr std::uint32_t closed = 1;
+    static constexpr std::uint32_t one_here = 2;
+    static constexpr unsigned most_places = 32;
+
+    // The word outstanding_ has three parts. The bit awaited is set while a thread sleeps until no work is
+    // outstanding. The bit in_vain ends all waits. The other bits contain the number of pieces, and wrap
+    // around. Before gather() has added the counts of the places, this number may be too low or too high.
+    static constexpr std::uint32_t awaited = 1;
+    static constexpr std::uint32_t in_vain = 2;
+    static constexpr std::uint32_t one = 4;
+
+    [[nodiscard]] sys::atomic<std::uint32_t>& word_of_this_thread() noexcept;
+    void started_late() noexcept;
+    void finished_late() noexcept;
+
+    std::array<place, most_places> places_;
+    sys::atomic<std::uint32_t> outstanding_{0};
+    sys::atomic<std::uint32_t> begun_{0};
+    sys::slow_lock gathering_;
+    bool is_gathered_ = false;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI
