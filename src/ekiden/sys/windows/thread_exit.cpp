@@ -41,8 +41,8 @@ private:
 
 /// Points to the actions of the thread, or to `has_run` after the actions have run.
 const thread_pointer& own_actions() noexcept {
-    static const auto* const slot = new thread_pointer; // lives as long as any thread
-    return *slot;
+    static const thread_pointer slot; // is never destroyed, because it needs no destructor
+    return slot;
 }
 constinit char has_run = 0;
 
