@@ -4,8 +4,11 @@
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/lock.hpp>
 
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -15,12 +18,12 @@ namespace context_model {
 using namespace ekiden;
 
 /// Its tasks wait in a list until some thread of the model runs them. Timers are rung by ring(), or by their
-/// own thread.
+/// own thread. If `wakes` is true, run_until() sleeps until there is a task.
 class model_context : public execution_context {
 public:
     class executor_type;
 
-    explicit model_context(bool rings = true) : rings_(rings) {}
+    explicit model_context(bool rings = true, bool wakes = false) : rings_(rings), wakes_(wakes) {}
     ~model_context() override { end(); }
 
     /// No thread uses it any more.
@@ -38,10 +41,25 @@ public:
     void run() {
         while (task* const one = take()) one->run();
     }
+    /// Runs tasks until `is_over()`. The time goes on while this thread sleeps.
+    template <class IsOver>
+    void run_until(IsOver is_over) {
+        for (;;) {
+            const std::uint32_t seen = accepted_.load(sys::relaxed);
+            run();
+            if (is_over()) return;
+            sys::futex_wait(accepted_, seen);
+        }
+    }
     void shut_down() { shut_down_services(); }
     void accept(task* given) {
-        const std::lock_guard guard(lock_);
-        tasks_.push_back(given);
+        {
+            const std::lock_guard guard(lock_);
+            tasks_.push_back(given);
+        }
+        if (!wakes_) return;
+        accepted_.fetch_add(1, sys::relaxed);
+        sys::futex_wake_all(accepted_);
     }
 
 private:
@@ -62,10 +80,12 @@ private:
     }
 
     const bool rings_;
+    const bool wakes_;
     bool has_ended_ = false;
     alarm_clock* alarm_ = nullptr;
     sys::slow_lock lock_;
     std::deque<task*> tasks_;
+    sys::atomic<std::uint32_t> accepted_{0}; // only changed if wakes_ is true
 };
 
 class model_context::executor_type : public task_sink<executor_type> {

@@ -5,7 +5,6 @@
 #include <check/models/context_model.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
-#include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/parker.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/thread_number.hpp>
@@ -286,87 +285,39 @@ EKIDEN_MODEL(timer_queue_while_it_rings, .load_buffering = false,
 
 // In the next models, the threads set their timers in different parts of the queue.
 
-namespace {
-
-/// An executor of a context whose timers have their own thread. Threads can sleep until it has a task.
-class waking_executor : public task_sink<waking_executor> {
-public:
-    struct place {
-        model_context context{false};
-        sys::atomic<std::uint32_t> accepted{0};
-
-        /// Runs tasks until `is_over()`. The time goes on while this thread sleeps.
-        template <class IsOver>
-        void run_until(IsOver is_over) {
-            for (;;) {
-                const std::uint32_t seen = accepted.load(sys::relaxed);
-                context.run();
-                if (is_over()) return;
-                sys::futex_wait(accepted, seen);
-            }
-        }
-    };
-
-    explicit waking_executor(place& where) noexcept : where_(&where) {}
-    friend bool operator==(const waking_executor&, const waking_executor&) = default;
-
-    [[nodiscard]] model_context& context() const noexcept { return where_->context; }
-    void on_work_started() const noexcept {}
-    void on_work_finished() const noexcept {}
-    [[nodiscard]] bool running_in_this_thread() const noexcept { return false; }
-    bool accept(task* given, task_order) const {
-        where_->context.accept(given);
-        where_->accepted.fetch_add(1, sys::relaxed);
-        sys::futex_wake_all(where_->accepted);
-        return true;
-    }
-    [[nodiscard]] task* continue_with(task* given) const {
-        accept(given, task_order::usual);
-        return nullptr;
-    }
-    void report_unhandled(const char*) const noexcept {}
-
-private:
-    place* where_;
-};
-
-using steady = basic_waitable_timer<std::chrono::steady_clock, waking_executor>;
-
-} // namespace
-
 EKIDEN_MODEL(timer_parts_agree_on_the_alarm, .load_buffering = false, .old_values = 1,
              .about = "two threads set the alarm at once: it is the earlier one", .preemptions = 1,
              .spurious = 0, .timeouts = 0) {
-    waking_executor::place here;
-    const waking_executor executor(here);
+    model_context context(false, true);
+    using timer_type = model_timer<std::chrono::steady_clock>;
     const auto begin = sys::clock::now();
-    steady soon(executor, begin + 10ns);
-    steady later(executor, begin + 20ns);
+    timer_type soon(context, begin + 10ns);
+    timer_type later(context, begin + 20ns);
     sys::thread other([&] { later.async_wait([](std::error_code) {}); });
     bool has_fired = false;
     soon.async_wait([&](std::error_code error) { has_fired = !error; });
     other.join();
-    here.run_until([&] { return has_fired; });
+    context.run_until([&] { return has_fired; });
     check::that(sys::clock::now() == begin + 10ns, "at its time");
     later.cancel();
-    here.context.end();
+    context.end();
 }
 
 EKIDEN_MODEL(timer_part_is_made_while_it_fires, .load_buffering = false, .old_values = 1,
              .about = "a thread sets its first timer while the thread that rings looks for the next alarm",
              .preemptions = 1, .spurious = 0, .timeouts = 1) {
-    waking_executor::place here;
-    const waking_executor executor(here);
+    model_context context(false, true);
+    using timer_type = model_timer<std::chrono::steady_clock>;
     const auto begin = sys::clock::now();
     int fired = 0;
     const auto count = [&fired](std::error_code error) { fired += error ? 0 : 1; };
-    steady first(executor, begin + 10ns);
+    timer_type first(context, begin + 10ns);
     first.async_wait(count);
-    steady second(executor, begin + 15ns);
+    timer_type second(context, begin + 15ns);
     sys::thread other([&] { second.async_wait(count); });
-    here.run_until([&] { return fired == 2; });
+    context.run_until([&] { return fired == 2; });
     other.join();
-    here.context.end();
+    context.end();
 }
 
 // The second and the fourth thread that sets timers have the same part.

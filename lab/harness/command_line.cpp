@@ -50,7 +50,7 @@ int command_line(int argc, char** argv) {
     CLI::App* scales = app.add_option_group("scale")->require_option(0, 1);
     scales->add_flag("--tour", tour,
                      "one comparison per experiment, five minutes at most (the default if none is named)");
-    scales->add_flag("--quick", quick, "all cells, about half an hour (the default for those named)");
+    scales->add_flag("--quick", quick, "all cells, about 40 minutes (the default for those named)");
     scales->add_flag("--full", full, "all cells, many repetitions, narrow spreads: hours");
     scales->add_flag("--smoke", smoke, "tiny sizes: proves that everything works, times nothing of worth");
     try {

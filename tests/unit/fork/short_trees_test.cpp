@@ -177,7 +177,7 @@ TEST_CASE("a thief searches behind its own place in the list first, and its own 
     ekiden::fork_participant oldest(arena), older(arena), thief(arena), newer(arena), newest(arena);
     for (auto* const one : {&oldest, &older, &thief, &newer, &newest}) arena.add(*one);
     std::string order;
-    // Each participant publishes its first forked call, because a request is set at the begin of a tree.
+    // Each participant publishes its first forked call, because a request is set when a tree begins.
     std::function<void(std::string_view)> offer = [&](std::string_view names) {
         if (names.empty()) {
             while (ekiden::fork_child* const found = thief.find()) thief.run(*found);
