@@ -261,8 +261,8 @@ TEST_CASE("kafka::poster: an error of one record leaves the poster usable") {
 TEST_CASE("kafka::poster: after a fatal error each record is reported, and further records are refused") {
     mock_cluster brokers;
     brokers.create("some", 1);
-    const kafka::poster to(brokers.where(), {.topic = "some"});
     brokers.fail(api::init_producer_id, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, 10);
+    const kafka::poster to(brokers.where(), {.topic = "some"}); // asks for its number at once
     auto failed = to.submit("a", "0");
     CHECK_THROWS_AS(static_cast<void>(failed.get()), kafka::error);
     CHECK(ekiden_test::eventually([&] { return !to.post("a", "1"); }));
