@@ -9,6 +9,7 @@
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
@@ -44,6 +45,26 @@ void tell(waiter& who, std::uint32_t outcome) noexcept {
     const std::uint32_t before = status.exchange(outcome, sys::release);
     if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
         sys::futex_wake(status);
+}
+
+/// The number of sleepers that one woken thread wakes at most.
+constexpr unsigned most_helped = 16;
+
+/// The least number of processors with which woken threads help. With fewer processors, one system call for
+/// the whole group is faster.
+#if defined(EKIDEN_CHECKING)
+constexpr unsigned helping_processors = 1;
+#else
+constexpr unsigned helping_processors = 8;
+#endif
+
+/// Wakes up to `most` threads that sleep on the word of a group, one at a time. Between two calls, the
+/// threads that are awake already can wake others. The function only makes the wake-up of a group faster.
+/// Returns at once if the machine has few processors.
+void help_to_wake(const sys::atomic<std::uint32_t>& group, unsigned most) noexcept {
+    if (sys::processors() < helping_processors) return;
+    while (most-- != 0 && sys::futex_wake(group) != 0) {
+    }
 }
 
 void describe(waiter& who, state_lock::mask states, state_transition change, void* context) noexcept {
@@ -321,6 +342,8 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         if ((status & waiter::interrupted) != 0 && !limit.is_endless()) return wake::gave_up;
         if (me.group) {
             sys::futex_wait(group, generation);
+            // Relaxed is enough, because the value only tells whether a group is being released.
+            if (group.load(sys::relaxed) != generation) help_to_wake(group, most_helped);
             continue;
         }
         if ((status & waiter::phase) == waiter::waiting) {
@@ -520,7 +543,7 @@ bool state_lock::grant(const choice& chosen, const state_lock* lock, const waite
     };
     if (chosen.owner != nullptr) give(*chosen.owner);
     if (chosen.overtakable != nullptr) tell(*chosen.overtakable, waiter::retry);
-    bool groups = false;
+    unsigned members = 0; // of the group
     bool has_arrived = false;
     for (wait_link* link = chosen.completed; link != nullptr;) {
         waiter& who = static_cast<waiter&>(*link);
@@ -528,18 +551,20 @@ bool state_lock::grant(const choice& chosen, const state_lock* lock, const waite
         if (&who == arriving) {
             has_arrived = true;
         } else if (who.group) {
-            groups = true;
+            ++members;
             // [SL3] Release: publishes the outcome. Pairs with the acquire in sleep().
             who.status.store(waiter::granted, sys::release);
         } else {
             give(who);
         }
     }
-    if (groups) {
+    if (members != 0) {
         sys::atomic<std::uint32_t>& group = group_word(lock);
         // [SL5] Release: publishes the statuses. Pairs with the acquire in sleep().
         if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
-        sys::futex_wake_all(group);
+        help_to_wake(group, members);
+        // This call wakes all threads that still sleep. So no thread depends on the help of another one.
+        if (!EKIDEN_MUTANT(state_lock_group_relies_on_help)) sys::futex_wake_all(group);
     }
     return has_arrived;
 }
