@@ -91,7 +91,9 @@ enum class conduct : std::uint8_t {
     opens,
     /// The operation is a whole section. A thread that leaves the lock runs the operation for the waiter.
     completes,
-    /// Like `completes`, but one system call wakes all waiters whose operations were run together.
+    /// Like `completes`, but one system call wakes all waiters whose operations were run together. On
+    /// machines with many processors, the woken threads wake each other. Each thread makes the operation at
+    /// most once in a round.
     completes_together
 };
 
@@ -204,7 +206,9 @@ public:
     template <class Change>
     bool apply(mask states, Change change, conduct how = conduct::completes,
                const wait_limit& limit = never_) noexcept {
-        return apply_now(states, change) == attempt::done
+        const attempt first =
+            how == conduct::completes_together ? apply_together(states, change) : apply_now(states, change);
+        return first == attempt::done
                || transition_slow(states, &call<Change>, std::addressof(change), true, how, limit);
     }
     /// Replaces the value by `change(value)` like apply(), but does not wait for a state. A thread that
@@ -430,6 +434,24 @@ private:
             if (((word ^ next) & state_bits) != 0 && must_serve(word)) return attempt::busy;
             // [SL1] Acquire and release, because this step both enters and leaves the lock.
             if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
+                return attempt::done;
+        }
+    }
+
+    // Like apply_now(), for operations that each thread makes once in a round, such as an arrival at a
+    // barrier. No thread makes several steps in a row, so a thread need not step aside. The
+    // compare-exchange that has failed has brought the word into this processor's cache.
+    template <class Change>
+    attempt apply_together(mask states, Change& change) noexcept {
+        // [SL1] Acquire, like in apply_now(). The failed compare-exchange below reads the word again.
+        std::uint64_t word = word_.load(sys::acquire);
+        for (;;) {
+            if ((word & locked) != 0) return attempt::busy;
+            if (!in(states, word)) return attempt::refused;
+            const std::uint64_t next = with(word, change(value_of(word)));
+            if (((word ^ next) & state_bits) != 0 && must_serve(word)) return attempt::busy;
+            // [SL1] Acquire and release, because this step both enters and leaves the lock.
+            if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::acquire)) [[likely]]
                 return attempt::done;
         }
     }
