@@ -2,6 +2,7 @@
 // Protocol: sync/detail/state_lock.md.
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/observe/trace.hpp>
+#include <ekiden/sync/detail/group_word.hpp>
 #include <ekiden/sync/detail/resume_in_turn.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sys/back_off.hpp>
@@ -9,11 +10,9 @@
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -21,15 +20,6 @@ namespace {
 
 /// A releaser runs at most this many transitions of waiters. Then it wakes a waiter, which runs the rest.
 constexpr unsigned most_served = 1000;
-
-/// A word on which groups of waiters sleep. Locks whose addresses have the same hash share a word. If a
-/// thread is woken by another lock, the thread only checks its status again. The words are not part of the
-/// locks, because a releaser may increment a word after the lock has been destroyed. Each word starts shortly
-/// before it wraps around, so that tests reach the wrap-around.
-struct alignas(sys::isolation) shared_word {
-    sys::atomic<std::uint32_t> generation{~std::uint32_t{0} - 100};
-};
-std::array<shared_word, 64> shared_words;
 
 waiter* to_waiter(std::uint64_t address) noexcept {
     return reinterpret_cast<waiter*>(static_cast<std::uintptr_t>(address));
@@ -45,26 +35,6 @@ void tell(waiter& who, std::uint32_t outcome) noexcept {
     const std::uint32_t before = status.exchange(outcome, sys::release);
     if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
         sys::futex_wake(status);
-}
-
-/// The number of sleepers that one woken thread wakes at most.
-constexpr unsigned most_helped = 16;
-
-/// The least number of processors with which woken threads help. With fewer processors, one system call for
-/// the whole group is faster.
-#if defined(EKIDEN_CHECKING)
-constexpr unsigned helping_processors = 1;
-#else
-constexpr unsigned helping_processors = 8;
-#endif
-
-/// Wakes up to `most` threads that sleep on the word of a group, one at a time. Between two calls, the
-/// threads that are awake already can wake others. The function only makes the wake-up of a group faster.
-/// Returns at once if the machine has few processors.
-void help_to_wake(const sys::atomic<std::uint32_t>& group, unsigned most) noexcept {
-    if (sys::processors() < helping_processors) return;
-    while (most-- != 0 && sys::futex_wake(group) != 0) {
-    }
 }
 
 void describe(waiter& who, state_lock::mask states, state_transition change, void* context) noexcept {
@@ -317,14 +287,6 @@ void state_lock::pass_on() noexcept {
     }
 }
 
-sys::atomic<std::uint32_t>& state_lock::group_word(const state_lock* lock) noexcept {
-    // Fibonacci hashing (Knuth) gives different words to locks whose addresses differ by some bytes, cache
-    // lines or pages.
-    constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
-    static_assert(shared_words.size() == 64);
-    return shared_words[reinterpret_cast<std::uintptr_t>(lock) * golden_ratio >> (64 - 6)].generation;
-}
-
 state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
     const trace::detail::interval waiting(trace::kind::lock_wait,
                                           trace::is_on() ? trace::detail::kept(rules_->name) : "",
@@ -343,7 +305,7 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         if (me.group) {
             sys::futex_wait(group, generation);
             // Relaxed is enough, because the value only tells whether a group is being released.
-            if (group.load(sys::relaxed) != generation) help_to_wake(group, most_helped);
+            if (group.load(sys::relaxed) != generation) help_to_wake(group);
             continue;
         }
         if ((status & waiter::phase) == waiter::waiting) {

@@ -492,7 +492,6 @@ private:
     bool requeue(waiter& me, std::uint64_t& word) noexcept;
     void pass_on() noexcept;
     wake sleep(waiter& me, const wait_limit& limit) noexcept;
-    static sys::atomic<std::uint32_t>& group_word(const state_lock* lock) noexcept;
     void exit_slow(state_value next) noexcept;
     bool serve_and_leave(state_value next, std::uint64_t word, const waiter* arriving = nullptr) noexcept;
     struct choice;
