@@ -24,15 +24,15 @@ stage() {
 # stage_build PRESET [TARGET...]: builds. A success is not counted. A failure counts as one failed test.
 stage_build() { build "$@" || failed=1; }
 
-# stage_ctest PRESET LABEL [PART]: runs the tests of a build with the label. "unit" means all tests without a label,
-# limited to PART such as 'sync|future'. Many tests only wait, so two more than there are jobs run at a time. If ctest
-# fails without naming a test, this counts as one failed test.
+# stage_ctest PRESET LABEL [PART]: runs the tests of a build with the label. "all" means all tests, and "unit" means all
+# tests without a label, limited to PART such as 'sync|future'. The models are counted one by one, by stage_models. Many
+# tests only wait, so two more than there are jobs run at a time. If ctest fails without naming a test, this counts as
+# one failed test.
 stage_ctest() {
     folder=build/$1 junit=$PWD/build/$1/junit-$2.xml rc=0
     case $2 in
-    unit)
-        set -- ${3:+-R "^($3):"} -LE '^(rules|headers|examples|install)$' -E '^check: all models$' # the models are counted one by one
-        ;;
+    all) set -- -E '^check: all models$' ;;
+    unit) set -- ${3:+-R "^($3):"} -LE '^(rules|headers|examples|install)$' -E '^check: all models$' ;;
     *) set -- -L "^$2\$" ;;
     esac
     rm -f "$junit"

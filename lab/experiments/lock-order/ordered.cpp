@@ -4,7 +4,6 @@
 namespace lab::lock_order {
 namespace {
 
-const bool added_mcs = peers::add_row<peers::mcs_lock>("lock-order", &run<peers::mcs_lock>);
 const bool added_ticket = peers::add_row<peers::ticket_lock>("lock-order", &run<peers::ticket_lock>);
 const bool added_chain = peers::add_row<peers::chained_events>("lock-order", &run<peers::chained_events>);
 

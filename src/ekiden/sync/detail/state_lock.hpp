@@ -223,7 +223,7 @@ public:
     /// Replaces the value by `change(value)` like apply(), but does not wait.
     template <class Change>
     [[nodiscard]] attempt try_apply(mask states, Change change) noexcept {
-        const attempt result = apply_now(states, change);
+        const attempt result = apply_now(states, change, 1); // a call that does not wait pauses briefly
         if (result != attempt::busy || (word_.load(sys::relaxed) & locked) != 0) return result;
         return try_run(states, change); // this call enters the lock, because waiters must be served
     }
@@ -422,20 +422,42 @@ private:
         return false;
     }
 
+    // One attempt of apply() or try_apply(). Sets `result`. Returns false if the compare-exchange has failed.
     template <class Change>
-    attempt apply_now(mask states, Change& change) noexcept {
-        for (;; step_aside()) {
-            // [SL1] Acquire, because the change may read data that an earlier holder has written. Pairs with
-            // the release in exit().
-            std::uint64_t word = word_.load(sys::acquire);
-            if ((word & locked) != 0) return attempt::busy;
-            if (!in(states, word)) return attempt::refused;
-            const std::uint64_t next = with(word, change(value_of(word)));
-            if (((word ^ next) & state_bits) != 0 && must_serve(word)) return attempt::busy;
-            // [SL1] Acquire and release, because this step both enters and leaves the lock.
-            if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
-                return attempt::done;
-        }
+    bool apply_once(mask states, Change& change, attempt& result) noexcept {
+        // [SL1] Acquire, because the change may read data that an earlier holder has written. Pairs with the
+        // release in exit().
+        std::uint64_t word = word_.load(sys::acquire);
+        result = attempt::busy;
+        if ((word & locked) != 0) return true;
+        result = attempt::refused;
+        if (!in(states, word)) return true;
+        const std::uint64_t next = with(word, change(value_of(word)));
+        result = attempt::busy;
+        if (((word ^ next) & state_bits) != 0 && must_serve(word)) return true;
+        result = attempt::done;
+        // [SL1] Acquire and release, because this step both enters and leaves the lock.
+        return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
+    }
+    template <class Change>
+    attempt apply_now(mask states, Change& change, unsigned longest = longest_pause) noexcept {
+        attempt result{};
+        if (!apply_once(states, change, result)) [[unlikely]]
+            result = apply_again(states, change, longest);
+        return result;
+    }
+    // The more processors try, the more attempts fail. So each pause is 4 times as long as the pause before,
+    // up to `longest`. The function is not inlined, so that the first attempt needs no register for the
+    // length.
+    template <class Change>
+    EKIDEN_NOINLINE attempt apply_again(mask states, Change change, unsigned longest) noexcept {
+        attempt result{};
+        unsigned pauses = 1;
+        do {
+            for (unsigned i = 0; i != pauses; ++i) step_aside();
+            pauses = pauses < longest ? 4 * pauses : longest;
+        } while (!apply_once(states, change, result));
+        return result;
     }
 
     // Like apply_now(), for operations that each thread makes once in a round, such as an arrival at a
@@ -457,6 +479,11 @@ private:
     }
 
     static void step_aside() noexcept;
+#if defined(EKIDEN_CHECKING)
+    static constexpr unsigned longest_pause = 1; // in a model, a pause takes no time
+#else
+    static constexpr unsigned longest_pause = 64; // in calls of step_aside(), about 12 us
+#endif
 
     template <class Change>
     EKIDEN_NOINLINE void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
