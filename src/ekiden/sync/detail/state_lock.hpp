@@ -461,21 +461,13 @@ private:
     }
 
     // Like apply_now(), for operations that each thread makes once in a round, such as an arrival at a
-    // barrier. No thread makes several steps in a row, so a thread need not step aside. The
-    // compare-exchange that has failed has brought the word into this processor's cache.
+    // barrier. No thread makes several steps in a row, so a thread need not step aside.
     template <class Change>
     attempt apply_together(mask states, Change& change) noexcept {
-        // [SL1] Acquire, like in apply_now(). The failed compare-exchange below reads the word again.
-        std::uint64_t word = word_.load(sys::acquire);
-        for (;;) {
-            if ((word & locked) != 0) return attempt::busy;
-            if (!in(states, word)) return attempt::refused;
-            const std::uint64_t next = with(word, change(value_of(word)));
-            if (((word ^ next) & state_bits) != 0 && must_serve(word)) return attempt::busy;
-            // [SL1] Acquire and release, because this step both enters and leaves the lock.
-            if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::acquire)) [[likely]]
-                return attempt::done;
+        attempt result{};
+        while (!apply_once(states, change, result)) {
         }
+        return result;
     }
 
     static void step_aside() noexcept;
