@@ -186,6 +186,18 @@ EKIDEN_MODEL(state_lock_group, .about = "all that wait to pass a state are relea
     third.join();
 }
 
+EKIDEN_MODEL(state_lock_group_beside_another,
+             .about = "a group is released while a thread that waits for longer sleeps on the same word",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::thread first([&] { lock.pass(bit(1) | bit(2)); });
+    sys::thread second([&] { lock.pass(bit(2)); });
+    lock.apply(bit(0), [](state_value) noexcept { return to(1); });
+    first.join();
+    lock.apply(bit(1), [](state_value) noexcept { return to(2); });
+    second.join();
+}
+
 // Three threads that retry and a clock are too many paths for bound 3: state_lock_timeout_inside and
 // state_lock_woken_gives_up, of two threads, go that far.
 EKIDEN_MODEL(state_lock_timeout, .about = "a wait that gives up passes on the wake-up that it swallowed",

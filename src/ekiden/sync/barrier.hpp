@@ -3,8 +3,9 @@
 /// Part: sync. Used by: users. The design follows the two-state barrier of Ohki and Kuno, whose states change
 /// their meaning from round to round. An ekiden barrier needs only one lock, and not two. The lock stores the
 /// number of missing arrivals as its payload. So an arrival is one atomic step. One system call releases all
-/// waiting threads. If the barrier has a completion function, or if the payload cannot hold the number of
-/// missing arrivals, a member stores this number instead. The lock guards this member.
+/// waiting threads. On machines with many processors, threads that were woken wake others. If the barrier has
+/// a completion function, or if the payload cannot hold the number of missing arrivals, a member stores this
+/// number instead. The lock guards this member.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -79,14 +80,15 @@ public:
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t count = 1) {
         std::uint32_t round = 0;
         if (in_word_) {
-            lock_.apply(both, [&](state_value now) noexcept {
+            const auto count_down = [&](state_value now) noexcept {
                 round = now.state;
                 const std::ptrdiff_t left = after_arrival(static_cast<std::ptrdiff_t>(now.payload), count);
                 if (left > 0) return state_value{now.state, static_cast<std::uint32_t>(left)};
                 // [BA1] Relaxed is enough, because every arrive_and_drop() of the round happens before this
                 // last arrival.
                 return state_value{1 - now.state, static_cast<std::uint32_t>(expected_.load(sys::relaxed))};
-            });
+            };
+            lock_.apply(both, count_down, conduct::completes_together);
         } else {
             lock_.run(both, [&](state_value now) noexcept {
                 round = now.state;

@@ -21,8 +21,8 @@ public:
     event(const event&) = delete;
     event& operator=(const event&) = delete;
 
-    /// Sets the event and wakes all waiting threads by one system call. Has no effect if the event is set
-    /// already.
+    /// Sets the event and wakes all waiting threads. With fewer than 8 processors, one system call wakes
+    /// them. Has no effect if the event is set already.
     void set() noexcept { change(1); }
     /// Resets the event. Later waits block until the next set().
     void reset() noexcept { change(0); }

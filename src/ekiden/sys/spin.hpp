@@ -1,6 +1,6 @@
 /// Spins for a short time before a sleep.
 ///
-/// Part: sys. Used by: async, fork, future, loop, pool.
+/// Part: sys. Used by: async, fork, future, loop, pool, sync.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -16,22 +16,26 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// following wake-up, but more time than a short task.
 inline constexpr std::uint64_t spin_ns = 20'000;
 
-/// Returns whether another thread can make progress while the calling thread spins. Returns false if the
-/// process has only one processor. The function has no static variable with an initializer, because a fork()
-/// could interrupt the initialization.
-inline bool spinning_pays() noexcept {
-    static constinit std::atomic<unsigned> processors{0}; // 0 means that the number is not known yet
-    unsigned known = processors.load(std::memory_order_relaxed);
-    if (known == 0) {
+/// Returns how many threads can run at once. The number is read from the system only once. Returns 2 if it
+/// cannot be read for lack of memory; the next call tries again. The function has no static variable with an
+/// initializer, because a fork() could interrupt the initialization.
+inline unsigned processors() noexcept {
+    static constinit std::atomic<unsigned> known{0}; // 0 means that the number is not known yet
+    unsigned found = known.load(std::memory_order_relaxed);
+    if (found == 0) {
         try {
-            known = usable_concurrency();
+            found = usable_concurrency();
         } catch (const std::bad_alloc&) {
-            return true; // this answer is right on most machines; the next call tries again
+            return 2;
         }
-        processors.store(known, std::memory_order_relaxed);
+        known.store(found, std::memory_order_relaxed);
     }
-    return known > 1;
+    return found;
 }
+
+/// Returns whether another thread can make progress while the calling thread spins. Returns false if the
+/// process has only one processor.
+inline bool spinning_pays() noexcept { return processors() > 1; }
 
 /// Calls `look()` until it returns true, or until `ns` nanoseconds have passed. Calls `look()` only once if
 /// spinning_pays() is false. Returns the result of the last call of `look()`.

@@ -2,6 +2,7 @@
 // Protocol: sync/detail/state_lock.md.
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/observe/trace.hpp>
+#include <ekiden/sync/detail/group_word.hpp>
 #include <ekiden/sync/detail/resume_in_turn.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sys/back_off.hpp>
@@ -12,7 +13,6 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -20,15 +20,6 @@ namespace {
 
 /// A releaser runs at most this many transitions of waiters. Then it wakes a waiter, which runs the rest.
 constexpr unsigned most_served = 1000;
-
-/// A word on which groups of waiters sleep. Locks whose addresses have the same hash share a word. If a
-/// thread is woken by another lock, the thread only checks its status again. The words are not part of the
-/// locks, because a releaser may increment a word after the lock has been destroyed. Each word starts shortly
-/// before it wraps around, so that tests reach the wrap-around.
-struct alignas(sys::isolation) shared_word {
-    sys::atomic<std::uint32_t> generation{~std::uint32_t{0} - 100};
-};
-std::array<shared_word, 64> shared_words;
 
 waiter* to_waiter(std::uint64_t address) noexcept {
     return reinterpret_cast<waiter*>(static_cast<std::uintptr_t>(address));
@@ -296,14 +287,6 @@ void state_lock::pass_on() noexcept {
     }
 }
 
-sys::atomic<std::uint32_t>& state_lock::group_word(const state_lock* lock) noexcept {
-    // Fibonacci hashing (Knuth) gives different words to locks whose addresses differ by some bytes, cache
-    // lines or pages.
-    constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
-    static_assert(shared_words.size() == 64);
-    return shared_words[reinterpret_cast<std::uintptr_t>(lock) * golden_ratio >> (64 - 6)].generation;
-}
-
 state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
     const trace::detail::interval waiting(trace::kind::lock_wait,
                                           trace::is_on() ? trace::detail::kept(rules_->name) : "",
@@ -321,6 +304,8 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         if ((status & waiter::interrupted) != 0 && !limit.is_endless()) return wake::gave_up;
         if (me.group) {
             sys::futex_wait(group, generation);
+            // Relaxed is enough, because the value only tells whether a group is being released.
+            if (group.load(sys::relaxed) != generation) help_to_wake(group);
             continue;
         }
         if ((status & waiter::phase) == waiter::waiting) {
@@ -520,7 +505,7 @@ bool state_lock::grant(const choice& chosen, const state_lock* lock, const waite
     };
     if (chosen.owner != nullptr) give(*chosen.owner);
     if (chosen.overtakable != nullptr) tell(*chosen.overtakable, waiter::retry);
-    bool groups = false;
+    unsigned members = 0; // of the group
     bool has_arrived = false;
     for (wait_link* link = chosen.completed; link != nullptr;) {
         waiter& who = static_cast<waiter&>(*link);
@@ -528,18 +513,20 @@ bool state_lock::grant(const choice& chosen, const state_lock* lock, const waite
         if (&who == arriving) {
             has_arrived = true;
         } else if (who.group) {
-            groups = true;
+            ++members;
             // [SL3] Release: publishes the outcome. Pairs with the acquire in sleep().
             who.status.store(waiter::granted, sys::release);
         } else {
             give(who);
         }
     }
-    if (groups) {
+    if (members != 0) {
         sys::atomic<std::uint32_t>& group = group_word(lock);
         // [SL5] Release: publishes the statuses. Pairs with the acquire in sleep().
         if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
-        sys::futex_wake_all(group);
+        help_to_wake(group, members);
+        // This call wakes all threads that still sleep. So no thread depends on the help of another one.
+        if (!EKIDEN_MUTANT(state_lock_group_relies_on_help)) sys::futex_wake_all(group);
     }
     return has_arrived;
 }

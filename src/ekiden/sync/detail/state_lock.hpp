@@ -91,7 +91,9 @@ enum class conduct : std::uint8_t {
     opens,
     /// The operation is a whole section. A thread that leaves the lock runs the operation for the waiter.
     completes,
-    /// Like `completes`, but one system call wakes all waiters whose operations were run together.
+    /// Like `completes`, but one system call wakes all waiters whose operations were run together. On
+    /// machines with many processors, the woken threads wake each other. Each thread makes the operation at
+    /// most once in a round.
     completes_together
 };
 
@@ -204,7 +206,9 @@ public:
     template <class Change>
     bool apply(mask states, Change change, conduct how = conduct::completes,
                const wait_limit& limit = never_) noexcept {
-        return apply_now(states, change) == attempt::done
+        const attempt first =
+            how == conduct::completes_together ? apply_together(states, change) : apply_now(states, change);
+        return first == attempt::done
                || transition_slow(states, &call<Change>, std::addressof(change), true, how, limit);
     }
     /// Replaces the value by `change(value)` like apply(), but does not wait for a state. A thread that
@@ -456,6 +460,16 @@ private:
         return result;
     }
 
+    // Like apply_now(), for operations that each thread makes once in a round, such as an arrival at a
+    // barrier. No thread makes several steps in a row, so a thread need not step aside.
+    template <class Change>
+    attempt apply_together(mask states, Change& change) noexcept {
+        attempt result{};
+        while (!apply_once(states, change, result)) {
+        }
+        return result;
+    }
+
     static void step_aside() noexcept;
 #if defined(EKIDEN_CHECKING)
     static constexpr unsigned longest_pause = 1; // in a model, a pause takes no time
@@ -497,7 +511,6 @@ private:
     bool requeue(waiter& me, std::uint64_t& word) noexcept;
     void pass_on() noexcept;
     wake sleep(waiter& me, const wait_limit& limit) noexcept;
-    static sys::atomic<std::uint32_t>& group_word(const state_lock* lock) noexcept;
     void exit_slow(state_value next) noexcept;
     bool serve_and_leave(state_value next, std::uint64_t word, const waiter* arriving = nullptr) noexcept;
     struct choice;
