@@ -3,7 +3,7 @@
 set(lab_not_on_windows
   "allocations:.*=a library that counts allocations cannot be loaded first on Windows"
   "kafka:.*=the broker of this experiment is started by a shell script"
-  ".*:(thread_per_task|std_async)=a thread that starts while others end may lack its function, as seen in Wine"
+  ".*:(thread_per_request|thread_per_task|std_async)=a thread that starts while others end may lack its function, as seen in Wine"
   "lock-order:mcs=the atomic waits of MinGW-w64 share a condition variable, so each unlock wakes all 5,000 threads"
   "server:(drive|server_process)=no row"
   "server:.*=the client of this experiment uses POSIX sockets"
