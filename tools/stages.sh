@@ -26,7 +26,7 @@ stage_build() { build "$@" || failed=1; }
 
 # stage_ctest PRESET LABEL [PART]: runs the tests of a build with the label. "all" means all tests, and "unit" means all
 # tests without a label, limited to PART such as 'sync|future'. The models are counted one by one, by stage_models. Many
-# tests only wait, so two more than there are jobs run at a time. If ctest fails without naming a test, this counts as
+# tests only wait, so four more than there are jobs run at a time. If ctest fails without naming a test, this counts as
 # one failed test.
 stage_ctest() {
     folder=build/$1 junit=$PWD/build/$1/junit-$2.xml rc=0
@@ -36,7 +36,7 @@ stage_ctest() {
     *) set -- -L "^$2\$" ;;
     esac
     rm -f "$junit"
-    set -- "$@" -j $((jobs + 2)) --no-tests=error --output-on-failure
+    set -- "$@" -j $((jobs + 4)) --no-tests=error --output-on-failure
     ctest --test-dir "$folder" "$@" --output-junit "$junit" 9>&- || rc=$?
     if [ -f "$junit" ]; then
         failed=$(junit_count failures)
