@@ -1,4 +1,4 @@
-// Models of the standard library that start a thread for each request.
+// Models that use only the standard library, and start a thread for each request.
 #include <lab/experiments/replay/replay.hpp>
 
 #include <deque>

@@ -2,10 +2,10 @@
 ///
 /// Part: sync. Used by: users. The design follows the two-state barrier of Ohki and Kuno, whose states change
 /// their meaning from round to round. An ekiden barrier needs only one lock, and not two. The lock stores the
-/// number of missing arrivals as its payload. So an arrival is one atomic step. One system call releases all
-/// waiting threads. On machines with many processors, threads that were woken wake others. If the barrier has
-/// a completion function, or if the payload cannot hold the number of missing arrivals, a member stores this
-/// number instead. The lock guards this member.
+/// number of missing arrivals as its payload. So an arrival is one atomic step. With fewer than 8 processors,
+/// one system call releases all waiting threads. With more, threads that were woken wake others. If the
+/// barrier has a completion function, or if the payload cannot hold the number of missing arrivals, a member
+/// stores this number instead. The lock guards this member.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>

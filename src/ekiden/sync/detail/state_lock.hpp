@@ -91,9 +91,9 @@ enum class conduct : std::uint8_t {
     opens,
     /// The operation is a whole section. A thread that leaves the lock runs the operation for the waiter.
     completes,
-    /// Like `completes`, but one system call wakes all waiters whose operations were run together. On
-    /// machines with many processors, the woken threads wake each other. Each thread makes the operation at
-    /// most once in a round.
+    /// Like `completes`, but the waiters whose operations were run together are woken together. With fewer
+    /// than 8 processors, one system call wakes them. With more, the woken threads wake each other. Each
+    /// thread makes the operation at most once in a round.
     completes_together
 };
 
