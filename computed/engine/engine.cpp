@@ -9,7 +9,8 @@ namespace ekiden::computed {
 
 engine* running = nullptr;
 
-engine::engine(const machine& of, unsigned cores) : machine_(of), lines_(machine_), cores_(cores) {
+engine::engine(const machine& of, unsigned cores, unsigned seed)
+    : machine_(of), lines_(machine_, seed), cores_(cores) {
     for (unsigned number = 0; number != cores; ++number) {
         cores_[number].number = number;
         cores_[number].stores.assign(of.store_buffer, 0);

@@ -26,8 +26,8 @@ namespace ekiden::computed {
 
 class engine {
 public:
-    /// The program runs on the first `cores` cores of the machine.
-    engine(const machine& of, unsigned cores);
+    /// The program runs on the first `cores` cores of the machine. `seed` selects the variation.
+    engine(const machine& of, unsigned cores, unsigned seed = 0);
     ~engine();
     engine(const engine&) = delete;
     engine& operator=(const engine&) = delete;

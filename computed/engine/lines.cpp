@@ -9,7 +9,8 @@ extern "C" char __data_start, _end; // the linker's names for the bounds of stat
 
 namespace ekiden::computed {
 
-line_table::line_table(const machine& of) : machine_(of) {
+line_table::line_table(const machine& of, unsigned seed)
+    : machine_(of), dice_(88172645463325252 ^ seed * std::uint64_t{0x9E3779B97F4A7C15}) {
     for (unsigned one = 0; one != of.total(); ++one) {
         for (unsigned other = 0; other != of.total(); ++other) {
             if (of.cluster_of(one) == of.cluster_of(other)) cluster_[one].add(other);

@@ -65,7 +65,7 @@ struct line {
 
 class line_table {
 public:
-    explicit line_table(const machine& of);
+    explicit line_table(const machine& of, unsigned seed = 0);
     ~line_table();
     line_table(const line_table&) = delete;
     line_table& operator=(const line_table&) = delete;
@@ -119,7 +119,7 @@ private:
     std::size_t lines_size_ = 0;
     std::uintptr_t statics_ = 0;
     std::size_t statics_size_ = 0;
-    std::uint64_t dice_ = 88172645463325252;
+    std::uint64_t dice_;
 };
 
 } // namespace ekiden::computed

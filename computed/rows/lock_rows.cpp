@@ -57,10 +57,11 @@ double shared_sections(const setting& s) {
     return took / (each * s.cores);
 }
 
-/// The time between two acquisitions of a semaphore with half as many permits as threads.
+/// The time between two acquisitions of a semaphore with a permit for every `Sharers` threads.
+template <unsigned Sharers>
 double semaphore_turns(const setting& s) {
     constexpr unsigned each = 2'000;
-    counting_semaphore<> permits((s.cores + 1) / 2);
+    counting_semaphore<> permits((s.cores + Sharers - 1) / Sharers);
     const double took = together(s.cores, [&](unsigned) {
         for (unsigned i = 0; i != each; ++i) {
             permits.acquire();
@@ -86,7 +87,8 @@ const bool added = add({"mutex, a thread per core", "ekiden", &sections<mutex, 0
                    && add({"fifo_mutex, a thread per core", "ekiden", &sections<fifo_mutex, 0>, 0})
                    && add({"rw_mutex, only reading", "ekiden", &shared_sections<0>, 0})
                    && add({"rw_mutex, 1 write in 100", "ekiden", &shared_sections<100>, 0})
-                   && add({"semaphore, half as many permits", "ekiden", &semaphore_turns, 0})
+                   && add({"semaphore, a permit per thread", "ekiden", &semaphore_turns<1>, 0})
+                   && add({"semaphore, half as many permits", "ekiden", &semaphore_turns<2>, 0})
                    && add({"barrier, a thread per core", "ekiden", &barrier_phase, 0});
 
 } // namespace

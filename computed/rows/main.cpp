@@ -2,7 +2,7 @@
 //
 //     ekiden-rows     --list
 //     ekiden-rows     --cores N [--row TEXT] [--system TEXT] [--rounds R] [--scale X]
-//     ekiden-computed --table FILE --cores N [--row TEXT] [--system TEXT] [--scale X]
+//     ekiden-computed --table FILE --cores N [--row TEXT] [--system TEXT] [--scale X] [--seed N] [--profile]
 #include <computed/rows/row.hpp>
 
 #if defined(EKIDEN_TIMED)
@@ -29,6 +29,7 @@ struct asked {
     std::string table, row_name, system;
     unsigned cores = 0, rounds = 1;
     double scale = 1;
+    unsigned seed = 0;
     bool list = false, profile = false;
 };
 
@@ -79,7 +80,7 @@ double figure_of(const row& it, const asked& how) {
     const setting with{how.cores, how.scale};
 #if defined(EKIDEN_TIMED)
     double found = 0;
-    ekiden::computed::engine machine(ekiden::computed::read_machine(how.table), how.cores);
+    ekiden::computed::engine machine(ekiden::computed::read_machine(how.table), how.cores, how.seed);
     if (how.profile) machine.profile();
     machine.run([&] { found = it.run(with); });
     if (how.profile) print_stalls(machine);
@@ -131,6 +132,8 @@ bool parse(int count, char** words, asked& how) {
             how.cores = static_cast<unsigned>(std::atoi(value));
         else if (name == "--rounds")
             how.rounds = static_cast<unsigned>(std::atoi(value));
+        else if (name == "--seed")
+            how.seed = static_cast<unsigned>(std::atoi(value));
         else if (name == "--scale")
             how.scale = std::atof(value);
         else
@@ -146,7 +149,7 @@ int main(int count, char** words) {
     if (!parse(count, words, how)) {
         std::fprintf(stderr,
                      "usage: %s --list | [--table FILE] --cores N [--row TEXT] [--system TEXT]"
-                     " [--rounds R] [--scale X]\n",
+                     " [--rounds R] [--scale X] [--seed N] [--profile]\n",
                      words[0]);
         return 2;
     }

@@ -291,7 +291,11 @@ private:
     [[nodiscard]] bool is_measured() const noexcept;
     [[noreturn]] void throw_in_child(const char* operation) const;
 
-    const operations& how_;
+    // The number of handles, plus the number of shards that are in use. Each post reads the members below, so
+    // the count lies on a cache line of its own. It is the first member, because a derived class puts its own
+    // members right behind the last member.
+    alignas(sys::isolation) sys::atomic<std::uint64_t> handles_{1};
+    alignas(sys::isolation) const operations& how_;
     const execution_context& inner_;
     const std::size_t lane_capacity_;
     const bool is_bounded_; // true if a capacity is set, so that posts add tasks directly to lanes
@@ -304,9 +308,6 @@ private:
     sys::atomic<bool> has_several_{false}; // true if a request with several keys has been posted
     // The number of turns that last. Relaxed is enough, because a coroutine only needs to find its own turn.
     sys::atomic<std::uint32_t> turns_{0};
-    // The number of handles, plus the number of shards that are in use. Each post reads the members above, so
-    // the count lies on a cache line of its own.
-    alignas(sys::isolation) sys::atomic<std::uint64_t> handles_{1};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -235,27 +235,15 @@ public:
     ///   The state is neither 0 nor 1.
     ///   The new payload would be below 0 or above `most`.
     ///   The state would change while there are waiters.
+    /// If another thread changes the word at the same time, the call pauses and tries again. `longest` is the
+    /// length of the longest pause, in calls of step_aside(). A call that must not wait passes 1.
     template <int By>
-    [[nodiscard]] bool try_count(std::uint32_t most) noexcept {
+    [[nodiscard]] bool try_count(std::uint32_t most, unsigned longest = longest_pause) noexcept {
         static_assert(By != 0);
-        constexpr std::uint64_t step = static_cast<std::uint64_t>(By < 0 ? -By : By) << payload_shift;
-        constexpr std::uint64_t some = std::uint64_t{1} << state_shift;
-        for (;; step_aside()) {
-            std::uint64_t word = word_.load(sys::relaxed);
-            const std::uint64_t payload = word & payload_bits;
-            const bool fits =
-                By < 0 ? payload >= step : payload + step <= std::uint64_t{most} << payload_shift;
-            if (!fits || (word & (locked | (state_bits & ~some))) != 0) return false;
-            std::uint64_t next = By < 0 ? word - step : word + step;
-            // The state changes if the payload becomes 0 or was 0.
-            if (payload == (By < 0 ? step : 0)) {
-                if (must_serve(word) && !EKIDEN_MUTANT(state_lock_count_overlooks_waiters)) return false;
-                next ^= some;
-            }
-            // [SL1] Acquire and release, because this step both enters and leaves the lock.
-            if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
-                return true;
-        }
+        attempt result{};
+        if (!count_once<By>(most, result)) [[unlikely]]
+            result = again([=, this](attempt& last) noexcept { return count_once<By>(most, last); }, longest);
+        return result == attempt::done;
     }
 
     /// Waits until no thread is inside and the state is one of `states`. Then runs `change(value)` once,
@@ -443,20 +431,42 @@ private:
     attempt apply_now(mask states, Change& change, unsigned longest = longest_pause) noexcept {
         attempt result{};
         if (!apply_once(states, change, result)) [[unlikely]]
-            result = apply_again(states, change, longest);
+            result =
+                again([=, this](attempt& last) mutable noexcept { return apply_once(states, change, last); },
+                      longest);
         return result;
     }
-    // The more processors try, the more attempts fail. So each pause is 4 times as long as the pause before,
-    // up to `longest`. The function is not inlined, so that the first attempt needs no register for the
-    // length.
-    template <class Change>
-    EKIDEN_NOINLINE attempt apply_again(mask states, Change change, unsigned longest) noexcept {
+    // One attempt of try_count(). Sets `result`. Returns false if the compare-exchange has failed.
+    template <int By>
+    bool count_once(std::uint32_t most, attempt& result) noexcept {
+        constexpr std::uint64_t step = static_cast<std::uint64_t>(By < 0 ? -By : By) << payload_shift;
+        constexpr std::uint64_t some = std::uint64_t{1} << state_shift;
+        std::uint64_t word = word_.load(sys::relaxed);
+        const std::uint64_t payload = word & payload_bits;
+        const bool fits = By < 0 ? payload >= step : payload + step <= std::uint64_t{most} << payload_shift;
+        result = attempt::refused;
+        if (!fits || (word & (locked | (state_bits & ~some))) != 0) return true;
+        std::uint64_t next = By < 0 ? word - step : word + step;
+        // The state changes if the payload becomes 0 or was 0.
+        if (payload == (By < 0 ? step : 0)) {
+            if (must_serve(word) && !EKIDEN_MUTANT(state_lock_count_overlooks_waiters)) return true;
+            next ^= some;
+        }
+        result = attempt::done;
+        // [SL1] Acquire and release, because this step both enters and leaves the lock.
+        return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
+    }
+    // Repeats `once` until it returns true. The more processors try, the more attempts fail. So each pause is
+    // 4 times as long as the pause before, up to `longest`. The function is not inlined, so that the first
+    // attempt needs no register for the length.
+    template <class Once>
+    EKIDEN_NOINLINE static attempt again(Once once, unsigned longest) noexcept {
         attempt result{};
         unsigned pauses = 1;
         do {
             for (unsigned i = 0; i != pauses; ++i) step_aside();
             pauses = pauses < longest ? 4 * pauses : longest;
-        } while (!apply_once(states, change, result));
+        } while (!once(result));
         return result;
     }
 
