@@ -102,8 +102,7 @@ void timer_queue::close() noexcept {
     // end the context. So close() also abandons the waits that this thread was about to post, and the timers
     // that this thread was about to fire.
     timer_state::abandon_what_is_posted_here(*this);
-    // If another thread fires timers, this thread must not access that thread's batch.
-    if (driver_.rings_in_this_thread() && ringing_ != nullptr) {
+    if (ringing_ != nullptr) {
         while (ringing_->next != ringing_->count) ringing_->due[ringing_->next++]->abandon();
     }
     for (;;) {

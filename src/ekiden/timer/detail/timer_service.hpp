@@ -6,6 +6,7 @@
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/timer/detail/timer_driver.hpp>
 #include <ekiden/timer/detail/timer_queue.hpp>
 
@@ -42,7 +43,12 @@ private:
     }
 
     void added() noexcept override { queue_.driver().add(queue_); }
-    void shutdown() noexcept override { queue_.close(); }
+    void shutdown() noexcept override {
+        // Afterwards, no other thread fires timers of the queue. A thread that has taken a state out of the
+        // wheel would otherwise mistake a wait that began later for the one that it fires.
+        if (!EKIDEN_MUTANT(timer_queue_closes_beside_its_thread)) queue_.driver().shutdown();
+        queue_.close();
+    }
 
     timer_queue queue_;
 };
