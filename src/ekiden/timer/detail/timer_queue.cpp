@@ -50,8 +50,9 @@ unsigned timer_queue::count_parts() const {
     return std::min(most_parts, sys::usable_concurrency());
 }
 
-timer_queue::timer_queue(timer_driver& driver, timer_clock clock)
-    : driver_(driver), clock_(clock), part_count_(count_parts()), next_ns_(never_ns) {
+timer_queue::timer_queue(timer_driver& driver, timer_clock clock, std::uint16_t generation)
+    : driver_(driver), clock_(clock), generation_(generation), part_count_(count_parts()),
+      next_ns_(never_ns) {
     parts_[0] = std::make_unique<part>(clock.now());
 }
 

@@ -22,8 +22,9 @@ class timer_service final : public execution_context::service {
 public:
     /// `owner` may be any context. Throws std::bad_alloc.
     explicit timer_service(execution_context& owner)
-        : service(owner), queue_(use_service<timer_driver>(owner),
-                                 {&now, sys::is_own_clock<Clock>, is_simulated_clock<Clock>}) {}
+        : service(owner),
+          queue_(use_service<timer_driver>(owner),
+                 {&now, sys::is_own_clock<Clock>, is_simulated_clock<Clock>}, context_generation()) {}
 
     [[nodiscard]] timer_queue& queue() noexcept { return queue_; }
 
