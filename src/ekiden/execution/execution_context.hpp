@@ -93,8 +93,7 @@ public:
         /// If hand_over() throws, the task has been abandoned. Any thread may call hand_over().
         bool hand_over(task* refused) { return context_.take_over(refused); }
 
-        /// Returns the fork generation in which the context was constructed. sys/fork.hpp explains
-        /// generations. In the child of a fork(), the service may be newer than its context.
+        /// Returns the fork generation in which the context was constructed (see sys/fork.hpp).
         [[nodiscard]] std::uint16_t context_generation() const noexcept { return context_.generation_; }
 
     private:

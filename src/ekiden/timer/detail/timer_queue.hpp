@@ -49,7 +49,8 @@ public:
     timer_queue& operator=(const timer_queue&) = delete;
 
     [[nodiscard]] timer_driver& driver() const noexcept { return driver_; }
-    /// Returns the fork generation of the context. sys/fork.hpp explains generations.
+    /// Returns the fork generation of the context. In the child of a fork(), the queue may be newer than its
+    /// context. sys/fork.hpp explains generations.
     [[nodiscard]] std::uint16_t generation() const noexcept { return generation_; }
 
     // ---- called by timer_state, which holds its own lock
