@@ -3,6 +3,7 @@
 // wait completes once. The number of counted waits equals the number of handlers that report a cancellation.
 #include <check/engine/model.hpp>
 #include <check/models/context_model.hpp>
+#include <ekiden/execution/bind_executor.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/parker.hpp>
@@ -211,6 +212,21 @@ EKIDEN_MODEL(timer_shutdown_against_wait, .about = "the context shuts down while
     user.join();
     context.run();
     waits.check();
+}
+
+EKIDEN_MODEL(timer_shutdown_while_it_fires, .load_buffering = false,
+             .about = "the context shuts down while its thread is about to fire a timer that was set again",
+             .preemptions = 2, .spurious = 0, .timeouts = 0) {
+    model_context context(false);
+    model_context other;
+    account waits;
+    const auto timer = about_to_fire(context, waits, 1); // starts the thread
+    waits.counted += static_cast<int>(timer->expires_at(set_clock::time_point(200ns)));
+    bool is_early = false;
+    timer->async_wait(bind_executor(other.get_executor(), [&](std::error_code error) { is_early = !error; }));
+    context.end();
+    other.run();
+    check::that(!is_early, "the new wait has not expired");
 }
 
 EKIDEN_MODEL(timer_cancel_and_wait, .about = "what a handler has done is visible after cancel_and_wait",

@@ -8,6 +8,7 @@
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <concepts>
@@ -91,6 +92,9 @@ public:
         /// context. The context runs the task later and returns true, or abandons the task and returns false.
         /// If hand_over() throws, the task has been abandoned. Any thread may call hand_over().
         bool hand_over(task* refused) { return context_.take_over(refused); }
+
+        /// Returns the fork generation in which the context was constructed (see sys/fork.hpp).
+        [[nodiscard]] std::uint16_t context_generation() const noexcept { return context_.generation_; }
 
     private:
         friend class execution_context;
@@ -204,6 +208,9 @@ protected:
             delete ended;
         }
     }
+    /// Returns whether this process is the child of a fork(), and the context was constructed before the
+    /// fork.
+    [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
     /// Forgets the services without destroying them. A context calls this function in the child of a fork().
     void abandon_services() noexcept { newest_.store(nullptr, sys::relaxed); }
 
@@ -252,6 +259,7 @@ private:
     const sys::atomic<std::uint32_t>* gate_ = nullptr;
     std::uint32_t gate_refuses_ = 0;
     std::uint32_t gate_holds_ = 0;
+    const std::uint16_t generation_ = sys::fork_generation();
     sys::slow_lock adding_;
     sys::atomic<service*> newest_{nullptr};
 };

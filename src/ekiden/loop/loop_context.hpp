@@ -11,7 +11,6 @@
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/fork.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -158,12 +157,10 @@ private:
     void work_started() noexcept;
     void work_finished() noexcept;
     void refuse_in_child(const char* operation) const;
-    [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
     static constexpr std::uint32_t ends = 1;  // the destructor has begun
     static constexpr std::uint32_t holds = 2; // stop() was called, and restart() has not been called since
     sys::atomic<std::uint32_t> gate_{0};
-    const std::uint16_t generation_; // The fork generation in which the context was constructed.
     // Exactly one of the two engines is set.
     std::unique_ptr<solo_loop> solo_;
     std::unique_ptr<shared_loop> shared_;

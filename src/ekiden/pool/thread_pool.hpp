@@ -285,7 +285,9 @@ public:
 
     /// Closes the pool and abandons the queued tasks. Abandoned tasks are destroyed without running, and
     /// their futures report std::system_error(operation_canceled). A closed pool accepts no more tasks.
-    /// Running tasks continue, and stop() does not wait for them.
+    /// Running tasks continue, and stop() does not wait for them. Outstanding work (see executor_type)
+    /// continues, too. Unless it belongs to the services of the pool, it must end before the pool is
+    /// destroyed. An example is a handler of a timer that another context has queued.
     void stop() noexcept;
 
     /// Closes the pool and waits for its work. If the pool is paused, join() resumes it. The pool then

@@ -11,7 +11,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// event).
 ///
 /// Thread safety: all members may be called concurrently. A thread that has found the event set may destroy
-/// the event.
+/// the event if no other thread waits.
 /// Ordering: a set() happens before the return of every wait that this set() ends.
 /// Initialization: constant.
 class event {

@@ -20,7 +20,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// coroutine can wait without blocking a thread.
 ///
 /// Thread safety: all members may be called concurrently. A thread that has returned from a wait may destroy
-/// the latch.
+/// the latch if no other thread waits.
 /// Ordering: a count_down() happens before the return of every wait.
 /// Initialization: constant.
 class latch {

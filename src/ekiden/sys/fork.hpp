@@ -1,6 +1,6 @@
 /// Handlers that run before and after fork(), and the number of forks.
 ///
-/// Part: sys. Used by: adapter, fork, future, lanes, loop, observe, pool, queue, timer.
+/// Part: sys. Used by: execution, fork, future, lanes, loop, observe, pool, queue, timer.
 ///
 /// The library holds three of its locks during a fork, because new objects in the child need these locks. The
 /// three locks protect the list of pools, the depot of memory for tasks, and the recorder's list of threads.

@@ -9,6 +9,7 @@
 #include "hand_driven.hpp"
 #include <doctest/doctest.h>
 #include <ekiden/execution/bind_executor.hpp>
+#include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <tests/unit/posix.hpp>
 
@@ -498,4 +499,45 @@ TEST_CASE("In the child of a fork the parent's timers do nothing, and new ones o
     pool.join();
     CHECK(ran == 1);
 }
+
+TEST_CASE("In the child of a fork a context of the parent that had no timers refuses the first one") {
+    EKIDEN_SKIP_ON_WINDOWS("there is no fork()");
+    thread_pool pool({.threads = 1});
+    loop_context loop;
+    const auto is_refused = [](auto& context) {
+        steady_timer first(context, 0ns);
+        try {
+            first.async_wait([](std::error_code) {});
+        } catch (const std::system_error& refusal) {
+            return refusal.code() == std::errc::operation_not_permitted;
+        }
+        return false;
+    };
+    const auto child =
+        ekiden_test::run_in_child([&] { std::_Exit(is_refused(pool) && is_refused(loop) ? 17 : 1); });
+    CHECK(child.exit_code == 17);
+}
 #endif
+
+TEST_CASE("A timer that is set again while its pool ends does not fire early") {
+    std::atomic<int> early{0};
+    for (int round = 0; round != ekiden_test::rounds(200); ++round) {
+        thread_pool pool({.threads = 1});
+        thread_pool other({.threads = 1});
+        std::vector<std::unique_ptr<pool_timer>> timers;
+        for (int i = 0; i != 40; ++i) {
+            timers.push_back(std::make_unique<pool_timer>(pool, 50us));
+            timers.back()->async_wait(bind_executor(other, [](std::error_code) {}));
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(20 + round % 60));
+        for (auto& timer : timers) {
+            timer->expires_after(1h);
+            timer->async_wait(
+                bind_executor(other, [&](std::error_code error) { early.fetch_add(error ? 0 : 1); }));
+        }
+        pool.stop();
+        pool.join();
+        other.join(); // the handlers in its queue use both pools
+    }
+    CHECK(early.load() == 0);
+}

@@ -9,11 +9,9 @@
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -99,11 +97,10 @@ class ekiden_side final : public Asio::execution_context::service, public execut
 public:
     static inline typename Asio::execution_context::id id;
 
-    explicit ekiden_side(typename Asio::execution_context& owner)
-        : asio_service(owner), generation_(sys::fork_generation()) {}
+    explicit ekiden_side(typename Asio::execution_context& owner) : asio_service(owner) {}
     ~ekiden_side() override {
         // The threads of the ekiden services do not exist in the child process of a fork().
-        if (generation_ != sys::fork_generation()) abandon_services();
+        if (is_in_forked_child()) abandon_services();
     }
 
     /// Adds 1 to the count of outstanding work. `tracked()` returns a copy of an executor. This copy counts
@@ -126,7 +123,7 @@ public:
     /// destruction of objects that the task refers to.
     void clear() noexcept {
         is_cleared_.store(true, sys::relaxed); // Relaxed is enough: no other thread uses Asio's context.
-        if (generation_ == sys::fork_generation()) clear_services();
+        if (!is_in_forked_child()) clear_services();
         gives_ = nullptr;
     }
     [[nodiscard]] bool is_cleared() const noexcept { return is_cleared_.load(sys::relaxed); }
@@ -157,7 +154,7 @@ private:
         return true;
     }
     void shutdown() override {
-        if (generation_ != sys::fork_generation()) return;
+        if (is_in_forked_child()) return;
         if constexpr (Asio::shutdown_waits_for_work) forget_work();
         shut_down_services();
         try {
@@ -174,7 +171,6 @@ private:
         dropped = std::move(kept_);
     }
 
-    const std::uint16_t generation_; // the number of fork() calls before this object was made
     sys::slow_lock counting_;
     std::size_t count_ = 0;
     std::shared_ptr<void> kept_;

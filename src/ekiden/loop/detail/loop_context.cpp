@@ -24,7 +24,7 @@ auto loop_context::with_engine(F f) const {
     return solo_ != nullptr ? f(*solo_) : f(*shared_);
 }
 
-loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generation()) {
+loop_context::loop_context(int concurrency_hint) {
     refuse_in_simulation(
         "a loop_context runs for real: use a sim_context with .in_order = true in its place");
     if (concurrency_hint < 1) {

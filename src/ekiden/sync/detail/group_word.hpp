@@ -36,8 +36,9 @@ inline sys::atomic<std::uint32_t>& group_word(const void* lock) noexcept {
 inline constexpr unsigned most_helped = 16;
 
 /// The least number of processors with which woken threads help. With fewer processors, one system call for
-/// the whole group is faster.
-#if defined(EKIDEN_CHECKING)
+/// the whole group is faster. In models and under ThreadSanitizer, woken threads always help, so that small
+/// machines check this path.
+#if defined(EKIDEN_CHECKING) || defined(EKIDEN_TSAN)
 inline constexpr unsigned helping_processors = 1;
 #else
 inline constexpr unsigned helping_processors = 8;

@@ -292,6 +292,7 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
                                           trace::is_on() ? trace::detail::kept(rules_->name) : "",
                                           trace::detail::id_of(this));
     sys::atomic<std::uint32_t>& group = group_word(this);
+    bool has_slept = false; // on the word of the group
     for (;;) {
         // [SL5] Acquire. Pairs with the release in grant(), which increments the generation after it has set
         // the statuses. A thread that reads the new generation sees its own status. A thread that reads the
@@ -299,13 +300,17 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         const std::uint32_t generation = me.group ? group.load(sys::acquire) : 0;
         // [SL3] Acquire: reads the outcome. Pairs with the release in tell() and grant().
         std::uint32_t status = me.status.load(sys::acquire);
-        if ((status & waiter::phase) == waiter::granted) return wake::granted;
+        if ((status & waiter::phase) == waiter::granted) {
+            // Only a thread of the group helps. If a thread that another lock has woken helped, too, it would
+            // wake threads that sleep again already.
+            if (has_slept) help_to_wake(group);
+            return wake::granted;
+        }
         if ((status & waiter::phase) == waiter::retry) return wake::retry;
         if ((status & waiter::interrupted) != 0 && !limit.is_endless()) return wake::gave_up;
         if (me.group) {
             sys::futex_wait(group, generation);
-            // Relaxed is enough, because the value only tells whether a group is being released.
-            if (group.load(sys::relaxed) != generation) help_to_wake(group);
+            has_slept = true;
             continue;
         }
         if ((status & waiter::phase) == waiter::waiting) {

@@ -37,8 +37,10 @@ public:
     /// tasks. So the handler of an expired timer never runs before tasks that were queued earlier.
     [[nodiscard]] bool is_rung_by_context() const noexcept { return is_rung_by_context_; }
 
-    /// Returns whether the calling thread is the driver's own thread.
-    [[nodiscard]] bool rings_in_this_thread() const noexcept;
+    /// Ends the driver's own thread, if there is one, and waits until it has ended. If the calling thread is
+    /// the driver's own thread, this thread ends later, and accesses no queue any more. Further calls have no
+    /// effect.
+    void shutdown() noexcept override;
 
     /// Tells the driver that the next alarm of a queue has become earlier.
     void moved() noexcept;
@@ -53,7 +55,7 @@ private:
     enum : std::uint32_t { awake, asleep };
 
     void added() noexcept override;
-    void shutdown() noexcept override;
+    [[nodiscard]] bool rings_in_this_thread() const noexcept;
     void start_thread();
     void run() noexcept;
     void sleep() noexcept;

@@ -50,8 +50,9 @@ unsigned timer_queue::count_parts() const {
     return std::min(most_parts, sys::usable_concurrency());
 }
 
-timer_queue::timer_queue(timer_driver& driver, timer_clock clock)
-    : driver_(driver), clock_(clock), part_count_(count_parts()), next_ns_(never_ns) {
+timer_queue::timer_queue(timer_driver& driver, timer_clock clock, std::uint16_t generation)
+    : driver_(driver), clock_(clock), generation_(generation), part_count_(count_parts()),
+      next_ns_(never_ns) {
     parts_[0] = std::make_unique<part>(clock.now());
 }
 
@@ -102,8 +103,7 @@ void timer_queue::close() noexcept {
     // end the context. So close() also abandons the waits that this thread was about to post, and the timers
     // that this thread was about to fire.
     timer_state::abandon_what_is_posted_here(*this);
-    // If another thread fires timers, this thread must not access that thread's batch.
-    if (driver_.rings_in_this_thread() && ringing_ != nullptr) {
+    if (ringing_ != nullptr) {
         while (ringing_->next != ringing_->count) ringing_->due[ringing_->next++]->abandon();
     }
     for (;;) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/timer/detail/timer_wheel.hpp>
 
@@ -44,13 +43,14 @@ struct timer_clock {
 /// use different parts of the queue. So these threads do not contend for one lock. Thread-safe.
 class timer_queue {
 public:
-    /// Throws std::bad_alloc.
-    timer_queue(timer_driver& driver, timer_clock clock);
+    /// `generation` is the fork generation of the context. Throws std::bad_alloc.
+    timer_queue(timer_driver& driver, timer_clock clock, std::uint16_t generation);
     timer_queue(const timer_queue&) = delete;
     timer_queue& operator=(const timer_queue&) = delete;
 
     [[nodiscard]] timer_driver& driver() const noexcept { return driver_; }
-    /// Returns the generation of the process that created the queue. sys/fork.hpp explains generations.
+    /// Returns the fork generation of the context. In the child of a fork(), the queue may be newer than its
+    /// context. sys/fork.hpp explains generations.
     [[nodiscard]] std::uint16_t generation() const noexcept { return generation_; }
 
     // ---- called by timer_state, which holds its own lock
@@ -115,7 +115,7 @@ private:
 
     timer_driver& driver_;
     const timer_clock clock_;
-    const std::uint16_t generation_ = sys::fork_generation();
+    const std::uint16_t generation_;
     const unsigned part_count_; // the largest number of parts
     // Bit i is set if part i exists. Part 0 always exists. A part is made under the lock of part 0.
     sys::atomic<std::uint32_t> made_{1};

@@ -6,6 +6,7 @@
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/timer/detail/timer_driver.hpp>
 #include <ekiden/timer/detail/timer_queue.hpp>
 
@@ -21,8 +22,9 @@ class timer_service final : public execution_context::service {
 public:
     /// `owner` may be any context. Throws std::bad_alloc.
     explicit timer_service(execution_context& owner)
-        : service(owner), queue_(use_service<timer_driver>(owner),
-                                 {&now, sys::is_own_clock<Clock>, is_simulated_clock<Clock>}) {}
+        : service(owner),
+          queue_(use_service<timer_driver>(owner),
+                 {&now, sys::is_own_clock<Clock>, is_simulated_clock<Clock>}, context_generation()) {}
 
     [[nodiscard]] timer_queue& queue() noexcept { return queue_; }
 
@@ -42,7 +44,12 @@ private:
     }
 
     void added() noexcept override { queue_.driver().add(queue_); }
-    void shutdown() noexcept override { queue_.close(); }
+    void shutdown() noexcept override {
+        // Afterwards, no other thread fires timers of the queue. A thread that has taken a state out of the
+        // wheel would otherwise mistake a wait that began later for the one that it fires.
+        if (!EKIDEN_MUTANT(timer_queue_closes_beside_its_thread)) queue_.driver().shutdown();
+        queue_.close();
+    }
 
     timer_queue queue_;
 };

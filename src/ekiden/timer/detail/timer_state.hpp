@@ -155,7 +155,7 @@ private:
     sys::slow_lock lock_;
     sys::atomic<std::uint32_t> count_{0};   // number of waits in waiting_ and posted_ that are not canceled
     sys::atomic<std::uint32_t> running_{0}; // number of handlers that run now
-    const std::uint16_t generation_;        // generation of the process that created the queue
+    const std::uint16_t generation_;        // fork generation of the context
     std::uint8_t part_ = 0;                 // the part of the queue in which the state waits
     bool is_owned_ : 1 = true;              // true while the timer exists
     bool is_armed_ : 1 = false;     // true if the state is in the wheel, or a thread is about to fire it
