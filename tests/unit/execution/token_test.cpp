@@ -35,6 +35,10 @@ auto async_give(users_context& home, Token&& token, Results... results) {
 // A token of a program: the operation returns a pointer to where its results will be.
 struct into_shared {};
 
+/// Whether an unqualified call with a token of the library, like that of Asio, finds ekiden::async_initiate.
+template <class Token>
+concept found_by_its_argument = requires(Token token) { async_initiate<Token, void()>([](auto) {}, token); };
+
 } // namespace
 
 template <class... Args>
@@ -133,6 +137,10 @@ TEST_CASE("a token can be bound to an executor: its handler ends there") {
     home.run();
     elsewhere.run();
     second.get();
+}
+
+TEST_CASE("another library that calls its own async_initiate does not get that of ekiden") {
+    CHECK_FALSE(found_by_its_argument<ekiden::use_future_t>);
 }
 
 TEST_CASE("a token of a program plugs in by a specialisation of async_result") {
