@@ -37,7 +37,8 @@ struct into_shared {};
 
 /// Whether an unqualified call with a token of the library, like that of Asio, finds ekiden::async_initiate.
 template <class Token>
-concept found_by_its_argument = requires(Token token) { async_initiate<Token, void()>([](auto) {}, token); };
+concept found_by_its_argument =
+    requires(Token token) { async_initiate<Token&, void()>([](auto&&) {}, token); };
 
 } // namespace
 
