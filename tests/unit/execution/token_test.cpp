@@ -35,10 +35,17 @@ auto async_give(users_context& home, Token&& token, Results... results) {
 // A token of a program: the operation returns a pointer to where its results will be.
 struct into_shared {};
 
-/// Whether an unqualified call with a token of the library, like that of Asio, finds ekiden::async_initiate.
+/// Calls its own function without a namespace.
+namespace like_asio {
+template <class Token, class Signature, class... Args>
+bool async_initiate(Args&&...) {
+    return true;
+}
 template <class Token>
-concept found_by_its_argument =
-    requires(Token token) { async_initiate<Token&, void()>([](auto&&) {}, token); };
+auto async_work(Token&& token) {
+    return async_initiate<Token, void()>([](auto&&) {}, token);
+}
+} // namespace like_asio
 
 } // namespace
 
@@ -141,7 +148,7 @@ TEST_CASE("a token can be bound to an executor: its handler ends there") {
 }
 
 TEST_CASE("another library that calls its own async_initiate does not get that of ekiden") {
-    CHECK_FALSE(found_by_its_argument<ekiden::use_future_t>);
+    CHECK(like_asio::async_work(ekiden::use_future));
 }
 
 TEST_CASE("a token of a program plugs in by a specialisation of async_result") {
