@@ -36,8 +36,8 @@ template <class F>
 struct spawned_result {
     static_assert(
         async_source<F>,
-        "ekiden: co_spawn: what is spawned is a coroutine or another awaitable, or a callable without "
-        "parameters that returns one; a lambda is that if it has the return type ekiden::coroutine<T>");
+        "ekiden: co_spawn: pass a coroutine, another awaitable, or a callable without parameters that "
+        "returns one. A lambda that is a coroutine needs the return type ekiden::coroutine<T>");
     using type = void;
 };
 template <async_source F>

@@ -36,8 +36,8 @@ class async_result {
 public:
     static_assert(
         detail::handles<Token, Signature>,
-        "ekiden: the completion token is no handler for this operation: it cannot be called with the "
-        "arguments of the signature; nor is it a token such as use_future");
+        "ekiden: the completion token is no handler for this operation, because it cannot be called with the "
+        "arguments of the signature, and it is no token such as use_future");
 
     template <class Initiation, class RawToken, class... Args>
     static decltype(auto) initiate(Initiation&& initiation, RawToken&& token, Args&&... args) {
@@ -46,12 +46,25 @@ public:
     }
 };
 
-/// Starts an operation. The token determines when `initiation(handler, args...)` is called, and with which
-/// handler. Returns the result that the token determines, such as a future.
-template <class Token, class Signature, class Initiation, class... Args>
-decltype(auto) async_initiate(Initiation&& initiation, Token&& token, Args&&... args) {
-    return async_result<std::decay_t<Token>, Signature>::initiate(
-        std::forward<Initiation>(initiation), std::forward<Token>(token), std::forward<Args>(args)...);
-}
+namespace detail {
+
+/// The type of async_initiate.
+template <class Token, class Signature>
+struct initiate_with_token {
+    template <class Initiation, class... Args>
+    decltype(auto) operator()(Initiation&& initiation, Token&& token, Args&&... args) const {
+        return async_result<std::decay_t<Token>, Signature>::initiate(
+            std::forward<Initiation>(initiation), std::forward<Token>(token), std::forward<Args>(args)...);
+    }
+};
+
+} // namespace detail
+
+/// `async_initiate<Token, Signature>(initiation, token, args...)`: starts an operation. The token determines
+/// when `initiation(handler, args...)` is called, and with which handler. Returns the result that the token
+/// determines, such as a future. async_initiate is an object and not a function, so that argument-dependent
+/// lookup does not find it when Asio calls its own async_initiate with a token of this library.
+template <class Token, class Signature>
+inline constexpr detail::initiate_with_token<Token, Signature> async_initiate{};
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -8,6 +8,7 @@
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/detail/strand_state.hpp>
+#include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/queue/recycler.hpp>
@@ -62,6 +63,10 @@ public:
     template <class E>
         requires(!std::same_as<E, strand>) && std::convertible_to<const E&, Executor>
     explicit strand(const E& inner) : state_(recycler::create<state>(Executor(inner))) {}
+    /// Constructs a new strand whose functions run on the executor of `context`. Throws std::bad_alloc.
+    template <std::derived_from<execution_context> Context>
+        requires std::convertible_to<typename Context::executor_type, Executor>
+    explicit strand(Context& context) : strand(context.get_executor()) {}
     strand(const strand& other) noexcept : task_sink<strand>(other), state_(other.state_) {
         state_->add_handle();
     }
@@ -199,5 +204,8 @@ inline constexpr bool is_plain_executor<strand<Executor>> = is_plain_executor<Ex
 /// Deduces the type of a strand from the type of its inner executor.
 template <class Executor>
 strand(const Executor&) -> strand<Executor>;
+/// Deduces the type of a strand from the type of a context.
+template <std::derived_from<execution_context> Context>
+strand(Context&) -> strand<typename Context::executor_type>;
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -25,9 +25,13 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Causes a compile error with a message if `F` cannot be called without arguments.
+/// Causes a compile error with a message if no copy of `F` can be made, or if `F` cannot be called without
+/// arguments.
 template <class F>
 constexpr void expect_callable_without_arguments() {
+    static_assert(
+        std::is_constructible_v<std::decay_t<F>, F>,
+        "ekiden: post keeps a copy of the callable: pass one that can be copied, or std::move() it");
     static_assert(std::invocable<std::decay_t<F>&>,
                   "ekiden: post: the callable must be callable without arguments; std::bind_front, or a "
                   "lambda that captures them, makes it so. submit() takes arguments");
@@ -136,6 +140,9 @@ public:
         static_assert(std::invocable<std::decay_t<F>, std::decay_t<Args>...>,
                       "ekiden: submit: the callable cannot be called with these arguments. They are copied "
                       "and moved into the call; std::ref passes a reference");
+        static_assert(std::is_constructible_v<std::decay_t<F>, F>,
+                      "ekiden: submit keeps a copy of the callable: pass one that can be copied, or "
+                      "std::move() it");
         refuse_empty<std::decay_t<F>>(f, "submit");
         if constexpr (sizeof...(Args) == 0)
             return submitted<task_state>(std::forward<F>(f), [](auto&) {});

@@ -59,6 +59,9 @@ struct pipeline_options {
 template <class... Stages>
 class pipeline {
     static_assert(sizeof...(Stages) > 0, "ekiden: pipeline: a pipeline has at least one stage");
+    static_assert((detail::is_stage<Stages> && ...),
+                  "ekiden: pipeline: pass each callable through in_order_stage(), any_order_stage() or "
+                  "parallel_stage()");
 
 public:
     /// Constructs a pipeline of the given stages, from the first to the last. See in_order_stage(),

@@ -23,13 +23,13 @@ namespace ekiden::inline EKIDEN_ABI {
 /// parallel loop add, if parallel_reduce() does not fit. A T can be any object type, for example a container.
 ///
 /// Thread safety: any thread may call local() at any time, also while other threads call local(). The other
-/// functions, and the destructor, need the object for themselves. Call them after the loop has returned, or
-/// after the wait for the tasks.
+/// functions, and the destructor, need exclusive access to the object. Call them after the loop has returned,
+/// or after the wait for the tasks.
 /// Ordering: combinable orders nothing between threads. The return of a parallel algorithm and the wait for a
 /// task_group make the values of all threads visible.
-/// Lifetime: a value exists until clear() or the destructor, even if its thread ends before. The reference
-/// that local() returns is valid as long. A task that waits may run other tasks of the same thread meanwhile,
-/// and these tasks get the same value.
+/// Lifetime: a value, and each reference that local() has returned, is valid until clear() or the destructor,
+/// even after the end of its thread. While a task waits, its thread may run other tasks, and these tasks get
+/// the same value.
 template <class T>
 class combinable {
 public:

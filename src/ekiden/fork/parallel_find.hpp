@@ -43,9 +43,8 @@ std::ranges::borrowed_iterator_t<Range> find_value(thread_pool* pool, Range&& ra
 } // namespace detail
 
 /// Returns an iterator to the first element of a range for which `predicate(element)` returns true, like
-/// std::ranges::find_if. If there is none, returns the end of the range. If the range is an rvalue and its
-/// iterators outlive it, as those of a view of an array do, returns an iterator, too. Otherwise, returns
-/// std::ranges::dangling.
+/// std::ranges::find_if. If there is none, returns the end of the range. If the range is an rvalue whose
+/// iterators may not outlive it, such as a temporary vector, returns std::ranges::dangling.
 ///
 /// This thread and workers of this_pool() test the elements, in any order and at the same time. Once a match
 /// is known, no thread begins a piece behind it. So the search may test elements behind the match, but not

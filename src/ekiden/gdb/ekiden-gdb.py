@@ -361,12 +361,12 @@ class thread_pool:
         if blocked_on:
             return f"blocked on {blocked_on.string()}, in {current}"
         if doing == "asleep" and not awaited:
-            return "sleeps for want of tasks"
+            return "sleeps without tasks"
         if doing == "asleep":
             runner = self.runner_of(awaited)
             return (f"waits for {task_type(atomic(worker['awaited_type_']))}, which "
                     + (f"{self.worker_name(runner)} runs" if runner is not None else "no worker of this pool runs"))
-        return f"runs {current}, or has ended it" if current != "no task" else "looks for a task"
+        return f"runs {current}, or has ended it" if current != "no task" else "searches for a task"
 
     def children(self):
         for worker in self.workers:

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ekiden/execution/any_executor.hpp>
+#include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/lanes/detail/keyed_state.hpp>
@@ -85,12 +86,13 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class Key, class Executor = any_executor, class Hash = std::hash<Key>>
 class lanes {
     static_assert(std::copy_constructible<Key> && std::equality_comparable<Key>,
-                  "ekiden: lanes: the key can be copied and compared by ==");
+                  "ekiden: lanes: the key must be copyable, and comparable by ==");
     static_assert(
         std::is_nothrow_move_constructible_v<Key>,
         "ekiden: lanes: the key is moved without exceptions; a std::shared_ptr to one that cannot be is");
     static_assert(std::is_invocable_r_v<std::size_t, const Hash&, const Key&>,
-                  "ekiden: lanes: the hash is a const function of the key; std::hash has none for this type");
+                  "ekiden: lanes: the hash is a const function of the key. Specialize std::hash, or pass a "
+                  "hash as the third argument");
     static_assert(ekiden::executor<Executor>,
                   "ekiden: lanes: the second argument is an executor; a hash is the third");
 
@@ -106,6 +108,12 @@ public:
     /// options that are not allowed.
     explicit lanes(const Executor& inner, const options& chosen = {}, const Hash& hash = {})
         : state_(new state(inner, chosen, hash)) {}
+    /// Constructs lanes whose functions run on the executor of `context`. Throws like the constructor with an
+    /// executor.
+    template <std::derived_from<execution_context> Context>
+        requires std::convertible_to<typename Context::executor_type, Executor>
+    explicit lanes(Context& context, const options& chosen = {}, const Hash& hash = {})
+        : lanes(Executor(context.get_executor()), chosen, hash) {}
     /// Destroys the lanes. Does not wait for posted functions.
     ~lanes() { state_->drop_handle(); }
     lanes(const lanes&) = delete;

@@ -1,4 +1,4 @@
-// expect: ekiden: co_spawn: what is spawned is a coroutine or another awaitable
+// expect: ekiden: co_spawn: pass a coroutine, another awaitable, or a callable
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/loop/loop_context.hpp>
 

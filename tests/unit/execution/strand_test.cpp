@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <doctest/doctest.h>
 #include <functional>
 #include <latch>
@@ -88,6 +89,15 @@ TEST_CASE("A strand runs its functions in the order of the posts, and dispatch i
     worker.open();
     pool.wait_idle();
     CHECK(order == "abxcd");
+}
+
+TEST_CASE("A strand can be made from a context") {
+    thread_pool pool(1);
+    const strand s(pool);
+    static_assert(std::same_as<decltype(s), const pool_strand>);
+    CHECK(s.get_inner_executor() == pool.get_executor());
+    const strand<any_executor> any(pool);
+    CHECK(any.get_inner_executor() == any_executor(pool.get_executor()));
 }
 
 TEST_CASE("Functions of a strand run one at a time, those of each poster in order") {

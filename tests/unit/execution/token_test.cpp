@@ -35,6 +35,18 @@ auto async_give(users_context& home, Token&& token, Results... results) {
 // A token of a program: the operation returns a pointer to where its results will be.
 struct into_shared {};
 
+/// Calls its own function without a namespace.
+namespace like_asio {
+template <class Token, class Signature, class... Args>
+bool async_initiate(Args&&...) {
+    return true;
+}
+template <class Token>
+auto async_work(Token&& token) {
+    return async_initiate<Token, void()>([](auto&&) {}, token);
+}
+} // namespace like_asio
+
 } // namespace
 
 template <class... Args>
@@ -133,6 +145,10 @@ TEST_CASE("a token can be bound to an executor: its handler ends there") {
     home.run();
     elsewhere.run();
     second.get();
+}
+
+TEST_CASE("another library that calls its own async_initiate does not get that of ekiden") {
+    CHECK(like_asio::async_work(ekiden::use_future));
 }
 
 TEST_CASE("a token of a program plugs in by a specialisation of async_result") {

@@ -63,6 +63,14 @@ TEST_CASE("What is posted for a key runs in the order of the posts, and dispatch
     CHECK(order == "abxcd");
 }
 
+TEST_CASE("Lanes can be made from a context") {
+    thread_pool pool(1);
+    const pool_lanes by_number(pool);
+    CHECK(by_number.get_inner_executor() == pool.get_executor());
+    const lanes<int> any(pool, {.lane_capacity = 1});
+    CHECK(any.get_inner_executor() == any_executor(pool.get_executor()));
+}
+
 TEST_CASE("Each poster's tasks of a key run in order, those of a key one at a time, whatever appears and "
           "vanishes") {
     constexpr int posters = 3;

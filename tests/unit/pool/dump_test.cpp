@@ -77,11 +77,11 @@ TEST_CASE("raw output writes numbers and durations, and more than its buffer") {
     sys::raw_output(-1) << longer; // cannot be written: dropped
 }
 
-TEST_CASE("an idle pool's threads sleep for want of tasks") {
+TEST_CASE("an idle pool's threads sleep without tasks") {
     thread_pool pool({.threads = 2, .name = "idle"});
-    const std::string text = dump_with(pool, "idle-1: sleeps for want of tasks for ");
+    const std::string text = dump_with(pool, "idle-1: sleeps without tasks for ");
     CHECK(text.starts_with("pool idle: 2 threads, 0 tasks queued or running\n"));
-    dump_with(pool, "idle-0: sleeps for want of tasks for ");
+    dump_with(pool, "idle-0: sleeps without tasks for ");
     pool.pause();
     CHECK(dump_of(pool).find("queued or running, paused\n") != std::string::npos);
     pool.resume();
@@ -191,8 +191,8 @@ TEST_CASE("a dump allocates nothing, also in a signal handler") {
     static int file = -1;
     thread_pool pool({.threads = 2, .name = "signalled"});
     dumped = &pool;
-    dump_with(pool, "signalled-0: sleeps for want of tasks"); // and takes no memory meanwhile
-    dump_with(pool, "signalled-1: sleeps for want of tasks");
+    dump_with(pool, "signalled-0: sleeps without tasks"); // and takes no memory meanwhile
+    dump_with(pool, "signalled-1: sleeps without tasks");
     const std::string text = written([](int to) {
         file = to;
         struct sigaction how{};

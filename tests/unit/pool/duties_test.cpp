@@ -35,7 +35,7 @@ bool comes_true(const std::atomic<bool>& flag) {
     return true;
 }
 
-/// Waits until so many workers sleep for want of tasks.
+/// Waits until so many workers sleep without tasks.
 void wait_until_asleep(const thread_pool& pool, std::ptrdiff_t count) {
     for (;;) {
         const std::string now = pool.activity();

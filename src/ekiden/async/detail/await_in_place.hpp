@@ -156,10 +156,17 @@ public:
 private:
     template <class Promise>
     auto suspend(std::coroutine_handle<Promise> waiting) {
-        if constexpr (is_foreign)
-            return awaiter_.await_suspend(stand_in_.in_place_of(waiting));
-        else
+        if constexpr (is_foreign) {
+            using handle = std::coroutine_handle<stand_in_frame::promise_type>;
+            constexpr bool accepts = requires(kept& object, handle h) { object.await_suspend(h); };
+            static_assert(accepts || !awaiter<made>,
+                          "ekiden: co_await: only coroutines of another library can await this, "
+                          "because its await_suspend() does not accept the handle. If "
+                          "asio::use_awaitable has made it, pass ekiden::use_awaitable instead");
+            if constexpr (accepts) return awaiter_.await_suspend(stand_in_.in_place_of(waiting));
+        } else {
             return awaiter_.await_suspend(waiting);
+        }
     }
 
     kept awaiter_;

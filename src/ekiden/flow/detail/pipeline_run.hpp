@@ -30,6 +30,11 @@ using gate_of =
     std::conditional_t<Order == stage_order::in_order, ordered_gate,
                        std::conditional_t<Order == stage_order::any_order, arrival_gate, open_gate>>;
 
+template <class T>
+inline constexpr bool is_stage = false;
+template <stage_order Order, class F>
+inline constexpr bool is_stage<pipeline_stage<Order, F>> = true;
+
 // ---- the types of the values
 
 template <class T>

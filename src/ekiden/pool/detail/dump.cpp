@@ -83,7 +83,7 @@ public:
                 put_worker(owner) << " holds it";
             }
         } else if (now.is == doing::asleep && !awaits) {
-            out_ << "sleeps for want of tasks ";
+            out_ << "sleeps without tasks ";
             put_length(now);
         } else if (awaits) {
             out_ << "waits for ";
@@ -95,7 +95,7 @@ public:
             } else
                 out_ << ", which no worker of this pool runs: it is queued, or elsewhere";
         } else if (now.task_type == nullptr || (now.is == doing::searching && now.awaited == nullptr)) {
-            out_ << "looks for a task";
+            out_ << "searches for a task";
         } else {
             out_ << "runs ";
             put_type(now.task_type);
