@@ -62,8 +62,9 @@ struct initiate_with_token {
 
 /// `async_initiate<Token, Signature>(initiation, token, args...)`: starts an operation. The token determines
 /// when `initiation(handler, args...)` is called, and with which handler. Returns the result that the token
-/// determines, such as a future. async_initiate is an object and not a function, so that argument-dependent
-/// lookup does not find it when Asio calls its own async_initiate with a token of this library.
+/// determines, such as a future. async_initiate is an object and not a function, so argument-dependent lookup
+/// does not find it. Otherwise, calls that Asio makes to its own async_initiate with a token of this library
+/// would find it, too.
 template <class Token, class Signature>
 inline constexpr detail::initiate_with_token<Token, Signature> async_initiate{};
 

@@ -45,8 +45,8 @@ private:
 
     void added() noexcept override { queue_.driver().add(queue_); }
     void shutdown() noexcept override {
-        // Afterwards, no other thread fires timers of the queue. A thread that has taken a state out of the
-        // wheel would otherwise mistake a wait that began later for the one that it fires.
+        // Afterwards, no other thread fires timers of the queue. Otherwise, a thread that has taken a state
+        // out of the wheel could fire a wait that began later.
         if (!EKIDEN_MUTANT(timer_queue_closes_beside_its_thread)) queue_.driver().shutdown();
         queue_.close();
     }
