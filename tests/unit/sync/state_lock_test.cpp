@@ -237,7 +237,7 @@ TEST_CASE("waits for a state that only waiting brings about survive cancellation
     std::atomic<int> inside{0};
     std::atomic<bool> wrong{false};
     std::atomic<int> readers{3};
-    // If all threads that wait for state 2 have given up, brings the lock back to its first state.
+    // The state stays 2 if all threads that wait for it have given up. This function makes it 0 again.
     const auto bring_back = [&lock] {
         if (lock.try_enter(bit(2))) lock.exit(0);
     };
