@@ -96,7 +96,7 @@ public:
 
     [[nodiscard]] coroutine<T> get_return_object() noexcept;
     static final_awaiter final_suspend() noexcept { return {}; }
-    [[nodiscard]] std::coroutine_handle<> ended() noexcept { return end_of(*this); }
+    [[nodiscard]] std::coroutine_handle<> ended() noexcept { return detail::end_of(*this); }
     void unhandled_exception() noexcept { result.set_error(std::current_exception()); }
 
     coroutine_result<T> result;

@@ -11,19 +11,22 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
 #include <utility>
 
 namespace lock_support {
 
-/// The body keeps the callable for as long as its coroutine lives. `ended` counts the frames that have ended.
-template <class F>
-ekiden::detail::root_coroutine root(F body, std::atomic<int>& ended) {
+// root() is no template, because each coroutine takes the compiler long.
+using body = std::function<ekiden::coroutine<>()>;
+
+/// The frame keeps the body for as long as its coroutine lives. `ended` counts the frames that have ended.
+inline ekiden::detail::root_coroutine root(body b, std::atomic<int>& ended) {
     struct count {
         std::atomic<int>& ended;
         ~count() { ended.fetch_add(1); }
     } counted{ended};
-    co_await body();
+    co_await b();
 }
 
 /// Coroutines of a test, waited for at its end.
@@ -35,14 +38,10 @@ public:
     spawner& operator=(const spawner&) = delete;
     ~spawner() { join(); }
 
-    template <class F>
-    void spawn(F body) {
-        spawn(where_, stop_, std::move(body));
-    }
-    template <class F>
-    void spawn(const ekiden::any_executor& where, ekiden::stop_state* stop, F body) {
+    void spawn(body b) { spawn(where_, stop_, std::move(b)); }
+    void spawn(const ekiden::any_executor& where, ekiden::stop_state* stop, body b) {
         ++begun_;
-        auto& promise = root(std::move(body), ended_).promise();
+        auto& promise = root(std::move(b), ended_).promise();
         promise.given_environment().stop = stop;
         promise.begin(where);
     }

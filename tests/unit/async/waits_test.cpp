@@ -15,9 +15,9 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
-#include <memory>
-#include <optional>
+#include <functional>
 #include <stop_token>
 #include <thread>
 #include <type_traits>
@@ -187,55 +187,87 @@ struct push_row {
 template <class Row>
 constexpr bool tells_stop = requires { Row::tells_stop; };
 
-/// What a guard needs at its end.
-template <class Result>
-bool is_done(Result& result) {
-    if constexpr (std::is_same_v<Result, queue_status>) {
-        return result == queue_status::done;
-    } else if constexpr (std::is_same_v<Result, bool>) {
-        return result;
-    } else {
-        if constexpr (requires { result->template leave<gate_state::open>(); })
-            if (result) result->template leave<gate_state::open>();
-        return result.has_value();
-    }
-}
-
 enum class end { none, done, not_done, canceled };
 
 /// How a form without a limit ends at a stop of the coroutine.
 template <class Row>
 constexpr end when_stopped = tells_stop<Row> ? end::not_done : end::canceled;
 
-/// Awaits what `make()` gives, on a thread of its own, under `stop`.
-template <class Make>
+/// The end of an operation with this result.
+template <class Result>
+end end_of(Result& result) {
+    bool done = true;
+    if constexpr (std::is_same_v<Result, queue_status>)
+        done = result == queue_status::done;
+    else if constexpr (std::is_same_v<Result, bool>)
+        done = result;
+    else if constexpr (requires { result.has_value(); })
+        done = result.has_value();
+    if constexpr (requires { result.template leave<gate_state::open>(); }) {
+        result.template leave<gate_state::open>();
+    } else if constexpr (requires { result->template leave<gate_state::open>(); }) {
+        if (result) result->template leave<gate_state::open>();
+    }
+    return done ? end::done : end::not_done;
+}
+
+/// One of a row's forms with its argument.
+struct call {
+    enum class form { plain, limit, token, duration, time } which = form::plain;
+    wait_limit limit{};
+    std::stop_token token{};
+    std::chrono::nanoseconds duration{};
+    std::chrono::steady_clock::time_point time{};
+};
+call plain() { return {}; }
+call limited(wait_limit limit) { return {.which = call::form::limit, .limit = std::move(limit)}; }
+call limited(std::stop_token token) { return {.which = call::form::token, .token = std::move(token)}; }
+call in(std::chrono::nanoseconds d) { return {.which = call::form::duration, .duration = d}; }
+call at(std::chrono::steady_clock::time_point t) { return {.which = call::form::time, .time = t}; }
+
+/// Awaits the operation. One coroutine has all forms, because a coroutine for each takes the compiler long.
+template <class Row>
+coroutine<end> awaited(Row& row, call c) {
+    try {
+        switch (c.which) {
+        case call::form::plain:
+            if constexpr (std::is_void_v<decltype(row.plain().await_resume())>) {
+                co_await row.plain();
+                co_return end::done;
+            } else {
+                auto result = co_await row.plain();
+                co_return end_of(result);
+            }
+        case call::form::limit: {
+            auto result = co_await row.limited(c.limit);
+            co_return end_of(result);
+        }
+        case call::form::token: {
+            auto result = co_await row.limited(c.token);
+            co_return end_of(result);
+        }
+        case call::form::duration: {
+            auto result = co_await row.in(c.duration);
+            co_return end_of(result);
+        }
+        case call::form::time: {
+            auto result = co_await row.at(c.time);
+            co_return end_of(result);
+        }
+        }
+    } catch (const operation_canceled&) {
+        co_return end::canceled;
+    }
+    co_return end::none;
+}
+
+/// Awaits an operation on a thread of its own, under `stop`.
 class waiting {
 public:
-    waiting(thread_pool& pool, Make make, stop_state* stop = nullptr)
+    template <class Row>
+    waiting(thread_pool& pool, Row& row, call c, stop_state* stop = nullptr)
         : coroutines_(pool.get_executor(), stop) {
-        coroutines_.spawn([this, make]() -> coroutine<> {
-            has_begun_ = true;
-            try {
-                using result = decltype(make().await_resume());
-                if constexpr (std::is_void_v<result>) {
-                    co_await make();
-                    how_ = end::done;
-                } else if constexpr (requires(result r) { r.has_value(); } || std::is_same_v<result, bool>
-                                     || std::is_same_v<result, queue_status>) {
-                    auto got = co_await make();
-                    how_ = is_done(got) ? end::done : end::not_done;
-                } else {
-                    auto got = co_await make();
-                    if constexpr (requires { got.template leave<gate_state::open>(); })
-                        got.template leave<gate_state::open>();
-                    how_ = end::done;
-                }
-            } catch (const operation_canceled&) {
-                how_ = end::canceled;
-            }
-        });
-        until([this] { return has_begun_.load(); });
-        pool.wait_idle(); // it waits, or has ended
+        begin(pool, [&row, c] { return awaited(row, c); });
     }
     [[nodiscard]] bool is_over() const noexcept { return coroutines_.running() == 0; }
     [[nodiscard]] end how() {
@@ -244,6 +276,15 @@ public:
     }
 
 private:
+    void begin(thread_pool& pool, std::function<coroutine<end>()> operation) {
+        coroutines_.spawn([this, operation = std::move(operation)]() -> coroutine<> {
+            has_begun_ = true;
+            how_ = co_await operation();
+        });
+        until([this] { return has_begun_.load(); });
+        pool.wait_idle(); // it waits, or has ended
+    }
+
     std::atomic<bool> has_begun_{false};
     end how_ = end::none;
     spawner coroutines_;
@@ -260,41 +301,35 @@ constexpr auto long_enough = 24h;
 TEST_CASE_TEMPLATE("an awaited operation is done as soon as it can be, whatever its limit", Row,
                    EKIDEN_ROWS) {
     thread_pool pool(1);
-    std::stop_source never;
-    const auto done_when_allowed = [&](auto make) {
+    const std::stop_source never;
+    for (const call& c :
+         {plain(), limited(wait_limit()), limited(never.get_token()), limited(std::stop_token()),
+          limited(wait_limit::after(long_enough).with(never.get_token())), in(long_enough),
+          at(std::chrono::steady_clock::now() + long_enough)}) {
         Row row;
-        waiting one(pool, [&] { return make(row); });
+        waiting one(pool, row, c);
         CHECK_FALSE(one.is_over());
         row.allow();
         CHECK(one.how() == end::done);
-    };
-    done_when_allowed([](Row& row) { return row.plain(); });
-    done_when_allowed([](Row& row) { return row.limited(wait_limit()); });
-    done_when_allowed([&](Row& row) { return row.limited(never.get_token()); });
-    done_when_allowed([](Row& row) { return row.limited(std::stop_token()); });
-    done_when_allowed(
-        [&](Row& row) { return row.limited(wait_limit::after(long_enough).with(never.get_token())); });
-    done_when_allowed([](Row& row) { return row.in(long_enough); });
-    done_when_allowed([](Row& row) { return row.at(std::chrono::steady_clock::now() + long_enough); });
+    }
 }
 
 TEST_CASE_TEMPLATE("an awaited operation that times out says so and leaves nothing behind", Row,
                    EKIDEN_ROWS) {
     thread_pool pool(1);
-    const auto times_out = [&](auto make) {
+    const auto times_out = [&](call c) {
         Row row;
-        waiting one(pool, [&] { return make(row); });
+        waiting one(pool, row, std::move(c));
         CHECK(one.how() == end::not_done);
         row.allow();
         CHECK(row.is_untouched());
     };
-    times_out([](Row& row) { return row.in(2ms); });
-    times_out([](Row& row) { return row.in(-1h); });
-    times_out([](Row& row) { return row.at(std::chrono::steady_clock::now() + 2ms); });
-    times_out([](Row& row) { return row.at(std::chrono::steady_clock::time_point::min()); });
-    times_out([](Row& row) { return row.limited(wait_limit::after(2ms)); });
-    times_out(
-        [](Row& row) { return row.limited(wait_limit::until(std::chrono::system_clock::now() + 2ms)); });
+    times_out(in(2ms));
+    times_out(in(-1h));
+    times_out(at(std::chrono::steady_clock::now() + 2ms));
+    times_out(at(std::chrono::steady_clock::time_point::min()));
+    times_out(limited(wait_limit::after(2ms)));
+    times_out(limited(wait_limit::until(std::chrono::system_clock::now() + 2ms)));
 }
 
 TEST_CASE_TEMPLATE("an awaited operation whose limit has been reached is tried once", Row, lock_row<mutex>,
@@ -302,14 +337,12 @@ TEST_CASE_TEMPLATE("an awaited operation whose limit has been reached is tried o
     thread_pool pool(1);
     std::stop_source stopped;
     stopped.request_stop();
-    const auto is_done_at_once = [&](auto make) {
+    for (const call& c : {in(0ns), limited(stopped.get_token())}) {
         Row row;
         row.allow();
-        waiting one(pool, [&] { return make(row); });
+        waiting one(pool, row, c);
         CHECK(one.how() == end::done);
-    };
-    is_done_at_once([](Row& row) { return row.in(0ns); });
-    is_done_at_once([&](Row& row) { return row.limited(stopped.get_token()); });
+    }
 }
 
 TEST_CASE_TEMPLATE("an awaited operation ends at a stop that is requested before the call", Row,
@@ -319,51 +352,48 @@ TEST_CASE_TEMPLATE("an awaited operation ends at a stop that is requested before
     source.request_stop();
     stop_state stop;
     stop.request_stop();
-    const auto ends = [&](end expected, auto make, stop_state* environment) {
+    const auto ends = [&](end expected, call c, stop_state* environment) {
         Row row;
-        waiting one(pool, [&] { return make(row); }, environment);
+        waiting one(pool, row, std::move(c), environment);
         CHECK(one.how() == expected);
         row.allow();
         CHECK(row.is_untouched());
     };
-    ends(end::not_done, [&](Row& row) { return row.limited(source.get_token()); }, nullptr);
-    ends(
-        end::not_done,
-        [&](Row& row) { return row.limited(wait_limit::after(long_enough).with(source.get_token())); },
-        nullptr);
-    ends(when_stopped<Row>, [](Row& row) { return row.plain(); }, &stop);
-    ends(end::not_done, [](Row& row) { return row.limited(wait_limit()); }, &stop);
-    ends(end::not_done, [](Row& row) { return row.in(long_enough); }, &stop);
+    ends(end::not_done, limited(source.get_token()), nullptr);
+    ends(end::not_done, limited(wait_limit::after(long_enough).with(source.get_token())), nullptr);
+    ends(when_stopped<Row>, plain(), &stop);
+    ends(end::not_done, limited(wait_limit()), &stop);
+    ends(end::not_done, in(long_enough), &stop);
 }
 
 TEST_CASE_TEMPLATE("an awaited operation ends at a stop that is requested during the wait", Row,
                    EKIDEN_ROWS) {
     thread_pool pool(1);
-    const auto ends = [&](end expected, auto make, auto request) {
+    enum class stopped_by { token, environment };
+    const auto ends = [&](end expected, call (*call_with)(std::stop_token), stopped_by what) {
         Row row;
         std::stop_source source;
         stop_state stop;
-        waiting one(pool, [&] { return make(row, source.get_token()); }, &stop);
+        waiting one(pool, row, call_with(source.get_token()), &stop);
         CHECK_FALSE(one.is_over());
-        request(source, stop);
+        if (what == stopped_by::token)
+            source.request_stop();
+        else
+            stop.request_stop();
         CHECK(one.how() == expected);
         row.allow();
         CHECK(row.is_untouched());
     };
-    const auto by_token = [](std::stop_source& source, stop_state&) { source.request_stop(); };
-    const auto by_environment = [](std::stop_source&, stop_state& stop) { stop.request_stop(); };
-    const auto with_token = [](Row& row, std::stop_token token) { return row.limited(std::move(token)); };
-    const auto with_both = [](Row& row, std::stop_token token) {
-        return row.limited(wait_limit::after(long_enough).with(std::move(token)));
+    const auto with_token = [](std::stop_token token) { return limited(std::move(token)); };
+    const auto with_both = [](std::stop_token token) {
+        return limited(wait_limit::after(long_enough).with(std::move(token)));
     };
-    const auto timed = [](Row& row, const std::stop_token&) { return row.in(long_enough); };
-    const auto plain = [](Row& row, const std::stop_token&) { return row.plain(); };
-    ends(end::not_done, with_token, by_token);
-    ends(end::not_done, with_token, by_environment);
-    ends(end::not_done, with_both, by_token);
-    ends(end::not_done, with_both, by_environment);
-    ends(end::not_done, timed, by_environment);
-    ends(when_stopped<Row>, plain, by_environment);
+    ends(end::not_done, with_token, stopped_by::token);
+    ends(end::not_done, with_token, stopped_by::environment);
+    ends(end::not_done, with_both, stopped_by::token);
+    ends(end::not_done, with_both, stopped_by::environment);
+    ends(end::not_done, [](std::stop_token) { return in(long_enough); }, stopped_by::environment);
+    ends(when_stopped<Row>, [](std::stop_token) { return plain(); }, stopped_by::environment);
 }
 
 TEST_CASE("a coroutine waits with a limit on a loop, too, and the loop ends when the wait has ended") {
