@@ -13,6 +13,7 @@ endfunction()
 
 if(EKIDEN_WARNINGS AND CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-subobject-linkage) # g++ takes a source that another file includes for a header
+  add_compile_options(-Wno-maybe-uninitialized) # in large pieces, g++ 12 warns of std::stop_callback
 endif()
 
 # ekiden_warnings(TARGET [FLAG...]): compiles TARGET's own sources with the warnings of the project and FLAG...

@@ -40,9 +40,9 @@ std::optional<double> quota_v2(const std::string& directory) {
     std::int64_t quota = 0;
     std::int64_t period = 0;
     const char* end = line->data() + line->size();
-    const auto [rest, error] = std::from_chars(line->data(), end, quota);
-    if (error != std::errc{} || rest == end) return std::nullopt;
-    if (std::from_chars(rest + 1, end, period).ec != std::errc{}) return std::nullopt;
+    const auto [after_quota, error] = std::from_chars(line->data(), end, quota);
+    if (error != std::errc{} || after_quota == end) return std::nullopt;
+    if (std::from_chars(after_quota + 1, end, period).ec != std::errc{}) return std::nullopt;
     return processors(quota, period);
 }
 
