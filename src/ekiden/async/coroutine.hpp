@@ -96,7 +96,7 @@ public:
 
     [[nodiscard]] coroutine<T> get_return_object() noexcept;
     static final_awaiter final_suspend() noexcept { return {}; }
-    [[nodiscard]] std::coroutine_handle<> ended() noexcept { return end_of(*this); }
+    [[nodiscard]] std::coroutine_handle<> ended() noexcept { return detail::end_of(*this); }
     void unhandled_exception() noexcept { result.set_error(std::current_exception()); }
 
     coroutine_result<T> result;
@@ -151,7 +151,7 @@ public:
             link_.parent = &waiting.promise();
             link_.parent->child = &child;
             child.work_under(link_.parent->env());
-            return transfer_counted(child);
+            return detail::transfer_counted(child);
         } else {
             child.work_under(default_environment());
             return !run_for_foreign(link_);
