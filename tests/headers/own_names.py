@@ -4,7 +4,8 @@ Call: own_names.py SRC COMPILER OPTION...
 
 The deleted functions are in the namespace of the program. There is one for each name that a header in SRC/ekiden
 calls. An unqualified call in a template of the library, with an argument of a type of the program, finds the deleted
-function, and does not compile.
+function, and does not compile. There is no exception, because the library finds no function by the namespaces of its
+arguments by intention, except operators.
 """
 import pathlib
 import re
@@ -18,10 +19,6 @@ float for friend if inline int long main namespace new noexcept not operator or 
 signed sizeof static_assert static_cast struct switch template this throw typeid typename union unsigned void volatile
 while""".split())
 
-# Functions that the standard library finds by the namespaces of the arguments, by intention. A function of a program
-# with such a name must fit its type. The library calls begin() and end() only by loops over ranges.
-INTENDED = {"begin", "data", "empty", "end", "get", "size", "swap"}
-
 
 def called_names(folder):
     names = set()
@@ -29,7 +26,7 @@ def called_names(folder):
         for line in header.read_text().splitlines():
             code = line.split("//")[0]
             names.update(re.findall(r"(?<![\w.>~])([a-z]\w*)\s*(?:<[^()]*>)?\s*\(", code))
-    return sorted(n for n in names - WORDS - INTENDED if "__" not in n)
+    return sorted(n for n in names - WORDS if "__" not in n)
 
 
 src = pathlib.Path(sys.argv[1])
