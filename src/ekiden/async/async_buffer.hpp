@@ -36,7 +36,7 @@ template <class Step>
         step.record_pause(is_done);
         return is_done;
     } else {
-        return run_soon(lock, states, step);
+        return detail::run_soon(lock, states, step);
     }
 }
 
@@ -49,7 +49,7 @@ public:
 
     push_operation(Buffer& b, value& item) noexcept
         : lock_operation{lock_access::core(b), Buffer::may_push}, step_(b, item) {}
-    [[nodiscard]] bool try_now() noexcept { return step_now(lock, states, step_); }
+    [[nodiscard]] bool try_now() noexcept { return detail::step_now(lock, states, step_); }
     state_value change(state_value now) noexcept { return step_(now); }
     static void give_back() noexcept {} // a pushed item stays in the buffer
     [[nodiscard]] queue_status result(wait_result r) {
@@ -89,7 +89,7 @@ public:
     pop_operation(const pop_operation&) = delete;
     pop_operation& operator=(const pop_operation&) = delete;
 
-    [[nodiscard]] bool try_now() noexcept { return step_now(lock, states, step_); }
+    [[nodiscard]] bool try_now() noexcept { return detail::step_now(lock, states, step_); }
     state_value change(state_value now) noexcept { return step_(now); }
     static void give_back() noexcept {} // the destructor of this object destroys the item
     [[nodiscard]] popped<value> result(wait_result r) {
@@ -164,24 +164,24 @@ template <detail::awaited_copies Buffer>
 template <detail::awaited_buffer Buffer>
 [[nodiscard]] auto async_push_for(Buffer& buffer, typename Buffer::value_type&& item,
                                   const wait_duration& duration) {
-    return async_push(buffer, std::move(item), duration);
+    return ekiden::async_push(buffer, std::move(item), duration);
 }
 template <detail::awaited_copies Buffer>
 [[nodiscard]] auto async_push_for(Buffer& buffer, const typename Buffer::value_type& item,
                                   const wait_duration& duration) {
-    return async_push(buffer, item, duration);
+    return ekiden::async_push(buffer, item, duration);
 }
 /// Adds `item` like async_push(buffer, item, limit). The limit is the time point `time`, which is converted
 /// to the steady clock when the wait begins.
 template <detail::awaited_buffer Buffer>
 [[nodiscard]] auto async_push_until(Buffer& buffer, typename Buffer::value_type&& item,
                                     const wait_deadline& time) {
-    return async_push(buffer, std::move(item), time);
+    return ekiden::async_push(buffer, std::move(item), time);
 }
 template <detail::awaited_copies Buffer>
 [[nodiscard]] auto async_push_until(Buffer& buffer, const typename Buffer::value_type& item,
                                     const wait_deadline& time) {
-    return async_push(buffer, item, time);
+    return ekiden::async_push(buffer, item, time);
 }
 
 /// `popped<T> item = co_await async_pop(buffer)`: waits until the buffer has an item, and removes the oldest
@@ -204,13 +204,13 @@ template <detail::awaited_buffer Buffer>
 /// Removes the oldest item like async_pop(buffer, limit). The limit is the time of the call plus `duration`.
 template <detail::awaited_buffer Buffer>
 [[nodiscard]] auto async_pop_for(Buffer& buffer, const wait_duration& duration) {
-    return async_pop(buffer, duration);
+    return ekiden::async_pop(buffer, duration);
 }
 /// Removes the oldest item like async_pop(buffer, limit). The limit is the time point `time`, which is
 /// converted to the steady clock when the wait begins.
 template <detail::awaited_buffer Buffer>
 [[nodiscard]] auto async_pop_until(Buffer& buffer, const wait_deadline& time) {
-    return async_pop(buffer, time);
+    return ekiden::async_pop(buffer, time);
 }
 
 /// Removes the oldest item like async_pop(buffer). If the coroutine has received the item, but is destroyed

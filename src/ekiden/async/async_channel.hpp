@@ -23,7 +23,7 @@ template <class T>
 coroutine<pushed_range> async_push_range(channel<T>& ch, std::span<T> items) {
     pushed_range result;
     for (T& item : items) {
-        result.status = co_await async_push(ch, std::move(item));
+        result.status = co_await ekiden::async_push(ch, std::move(item));
         if (result.status != queue_status::done) break;
         ++result.count;
     }
@@ -38,7 +38,7 @@ template <class T>
 coroutine<queue_status> async_pop_up_to(channel<T>& ch, std::vector<T>& to, std::size_t most) {
     if (most == 0) co_return queue_status::done;
     detail::grow(to);
-    popped<T> item = co_await async_pop(ch);
+    popped<T> item = co_await ekiden::async_pop(ch);
     if (!item) co_return item.status();
     to.push_back(*std::move(item));
     ch.pop_available(to, most - 1);

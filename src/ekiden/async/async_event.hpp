@@ -76,13 +76,13 @@ template <detail::awaited_event Event>
 /// Waits like async_wait(e, limit). The limit is the time of the call plus `duration`.
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait_for(const Event& e, const wait_duration& duration) {
-    return async_wait(e, duration);
+    return ekiden::async_wait(e, duration);
 }
 /// Waits like async_wait(e, limit). The limit is the time point `time`, which is converted to the steady
 /// clock when the wait begins.
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait_until(const Event& e, const wait_deadline& time) {
-    return async_wait(e, time);
+    return ekiden::async_wait(e, time);
 }
 
 // ---- barriers
@@ -109,7 +109,7 @@ template <class Completion>
 [[nodiscard]] auto async_wait_for(const barrier<Completion>& b,
                                   typename barrier<Completion>::arrival_token token,
                                   const wait_duration& duration) {
-    return async_wait(b, token, duration);
+    return ekiden::async_wait(b, token, duration);
 }
 /// Waits like async_wait(b, token, limit). The limit is the time point `time`, which is converted to the
 /// steady clock when the wait begins.
@@ -117,7 +117,7 @@ template <class Completion>
 [[nodiscard]] auto async_wait_until(const barrier<Completion>& b,
                                     typename barrier<Completion>::arrival_token token,
                                     const wait_deadline& time) {
-    return async_wait(b, token, time);
+    return ekiden::async_wait(b, token, time);
 }
 
 /// `co_await async_arrive_and_wait(b)`: arrives at the barrier, and waits until the round is complete. The
@@ -139,13 +139,13 @@ template <class Completion>
 /// Arrives and waits like async_arrive_and_wait(b, limit). The limit is the time of the call plus `duration`.
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait_for(barrier<Completion>& b, const wait_duration& duration) {
-    return async_arrive_and_wait(b, duration);
+    return ekiden::async_arrive_and_wait(b, duration);
 }
 /// Arrives and waits like async_arrive_and_wait(b, limit). The limit is the time point `time`, which is
 /// converted to the steady clock when the wait begins.
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait_until(barrier<Completion>& b, const wait_deadline& time) {
-    return async_arrive_and_wait(b, time);
+    return ekiden::async_arrive_and_wait(b, time);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

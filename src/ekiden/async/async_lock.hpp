@@ -74,9 +74,9 @@ public:
         Mutex* const held = release();
         if (held == nullptr) return;
         if constexpr (IsShared)
-            async_unlock_shared(*held);
+            ekiden::async_unlock_shared(*held);
         else
-            async_unlock(*held);
+            ekiden::async_unlock(*held);
     }
     /// Detaches the guard from the lock without unlocking the lock. Returns the lock, or null if the guard
     /// holds no lock. The program must unlock the lock with async_unlock() or async_unlock_shared().
@@ -99,7 +99,7 @@ public:
     explicit mutex_operation(Mutex& m) noexcept
         : lock_operation{lock_access::core(m), mutex_base::free}, mutex_(m) {}
     [[nodiscard]] bool try_now() const noexcept { return lock.try_enter(states); }
-    void give_back() const noexcept { async_unlock(mutex_); }
+    void give_back() const noexcept { ekiden::async_unlock(mutex_); }
     [[nodiscard]] async_lock_guard<Mutex> granted() const noexcept { return {mutex_, std::adopt_lock}; }
 
 private:
@@ -196,7 +196,7 @@ public:
     explicit acquire_operation(Semaphore& s) noexcept
         : lock_operation{lock_access::core(s), Semaphore::is_some}, semaphore_(s) {}
     [[nodiscard]] bool try_now() const noexcept {
-        return run_soon(lock, states, [this](state_value now) noexcept { return change(now); });
+        return detail::run_soon(lock, states, [this](state_value now) noexcept { return change(now); });
     }
     state_value change(state_value now) const noexcept { return lock_access::take_one(semaphore_, now); }
     void give_back() const noexcept { semaphore_.release(); }
@@ -236,13 +236,13 @@ template <detail::awaited_mutex Mutex>
 /// Locks the mutex like async_lock(m, limit). The limit is the time of the call plus `duration`.
 template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_try_lock_for(Mutex& m, const wait_duration& duration) {
-    return async_lock(m, duration);
+    return ekiden::async_lock(m, duration);
 }
 /// Locks the mutex like async_lock(m, limit). The limit is the time point `time`, which is converted to the
 /// steady clock when the wait begins.
 template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_try_lock_until(Mutex& m, const wait_deadline& time) {
-    return async_lock(m, time);
+    return ekiden::async_lock(m, time);
 }
 
 // ---- shared locks
@@ -264,13 +264,13 @@ template <detail::awaited_shared_mutex Mutex>
 /// Locks the rw_mutex like async_lock_shared(m, limit). The limit is the time of the call plus `duration`.
 template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_try_lock_shared_for(Mutex& m, const wait_duration& duration) {
-    return async_lock_shared(m, duration);
+    return ekiden::async_lock_shared(m, duration);
 }
 /// Locks the rw_mutex like async_lock_shared(m, limit). The limit is the time point `time`, which is
 /// converted to the steady clock when the wait begins.
 template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_try_lock_shared_until(Mutex& m, const wait_deadline& time) {
-    return async_lock_shared(m, time);
+    return ekiden::async_lock_shared(m, time);
 }
 
 // ---- state_mutex
@@ -295,13 +295,13 @@ template <auto Op, detail::has_operation<Op> StateMutex>
 /// Enters the mutex like async_enter<op>(m, limit). The limit is the time of the call plus `duration`.
 template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter_for(StateMutex& m, const wait_duration& duration) {
-    return async_enter<Op>(m, duration);
+    return ekiden::async_enter<Op>(m, duration);
 }
 /// Enters the mutex like async_enter<op>(m, limit). The limit is the time point `time`, which is converted to
 /// the steady clock when the wait begins.
 template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter_until(StateMutex& m, const wait_deadline& time) {
-    return async_enter<Op>(m, time);
+    return ekiden::async_enter<Op>(m, time);
 }
 
 // ---- semaphores
@@ -324,13 +324,13 @@ template <std::ptrdiff_t Max>
 /// Acquires a permit like async_acquire(s, limit). The limit is the time of the call plus `duration`.
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_try_acquire_for(counting_semaphore<Max>& s, const wait_duration& duration) {
-    return async_acquire(s, duration);
+    return ekiden::async_acquire(s, duration);
 }
 /// Acquires a permit like async_acquire(s, limit). The limit is the time point `time`, which is converted to
 /// the steady clock when the wait begins.
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_try_acquire_until(counting_semaphore<Max>& s, const wait_deadline& time) {
-    return async_acquire(s, time);
+    return ekiden::async_acquire(s, time);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

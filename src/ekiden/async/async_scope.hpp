@@ -155,7 +155,7 @@ struct scope_child {
 template <class F>
 root_coroutine run_child(scope_child<F> child) {
     try {
-        static_cast<void>(co_await source_of(child.source));
+        static_cast<void>(co_await detail::source_of(child.source));
     } catch (...) {
         child.ticket.scope().failed(std::current_exception());
     }

@@ -118,7 +118,7 @@ coroutine<result_of_source<F>> run_in_turn(lane_turn wanted, std::optional<F> f)
         std::optional<F>& f;
         ~at_end() { f.reset(); }
     } const ends_first{f};
-    co_return co_await source_of(*f);
+    co_return co_await detail::source_of(*f);
 }
 
 template <class F, class Executor, class Token>
@@ -126,16 +126,16 @@ auto spawn_with(lane_turn turn, const Executor& where, F&& f, Token&& token, spa
     using callable = std::decay_t<F>;
     constexpr bool is_detached = std::same_as<std::decay_t<Token>, detached_t>;
     static_cast<void>(sizeof(typename spawned_result<callable>::type*)); // reports what cannot be spawned
-    refuse_empty<callable>(f, "spawn_in_turn");
+    ekiden::refuse_empty<callable>(f, "spawn_in_turn");
     std::optional<callable> kept(std::in_place, std::forward<F>(f));
     turn_record& wanted = turn_access::record(turn);
     wanted.enqueue(true);
     // If the lanes have refused the request, the executor can refuse the coroutine at once.
     const bool starts_here = !wanted.is_dropped();
-    return spawn_by_token(
+    return detail::spawn_by_token(
         where,
         [turn = std::move(turn), kept = std::move(kept)]() mutable {
-            return run_in_turn<callable, is_detached>(std::move(turn), std::move(kept));
+            return detail::run_in_turn<callable, is_detached>(std::move(turn), std::move(kept));
         },
         std::forward<Token>(token), std::move(chosen), starts_here);
 }
@@ -181,7 +181,7 @@ template <class Key, class Executor, class Hash>
 /// Waits like the function above. The turn writes one key, which may be given as a handle of its lane.
 template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which>
 [[nodiscard]] auto async_turn(const lanes<Key, Executor, Hash>& in, const Which& key) {
-    return async_turn(in, in.keys().write(key));
+    return ekiden::async_turn(in, in.keys().write(key));
 }
 
 /// `const std::optional<lane_turn> turn = co_await async_turn(bank, keys, limit)`: waits like
@@ -197,19 +197,19 @@ template <class Key, class Executor, class Hash>
 template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which>
 [[nodiscard]] auto async_turn(const lanes<Key, Executor, Hash>& in, const Which& key,
                               const wait_limit& limit) {
-    return async_turn(in, in.keys().write(key), limit);
+    return ekiden::async_turn(in, in.keys().write(key), limit);
 }
 /// Waits like async_turn(in, keys, limit). The limit is the time of the call plus `duration`.
 template <class Key, class Executor, class Hash>
 [[nodiscard]] auto async_turn_for(const lanes<Key, Executor, Hash>& in,
                                   typename lanes<Key, Executor, Hash>::key_list&& keys,
                                   const wait_duration& duration) {
-    return async_turn(in, std::move(keys), duration);
+    return ekiden::async_turn(in, std::move(keys), duration);
 }
 template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which>
 [[nodiscard]] auto async_turn_for(const lanes<Key, Executor, Hash>& in, const Which& key,
                                   const wait_duration& duration) {
-    return async_turn(in, key, duration);
+    return ekiden::async_turn(in, key, duration);
 }
 /// Waits like async_turn(in, keys, limit). The limit is the time point `time`, which is converted to the
 /// steady clock when the wait begins.
@@ -217,12 +217,12 @@ template <class Key, class Executor, class Hash>
 [[nodiscard]] auto async_turn_until(const lanes<Key, Executor, Hash>& in,
                                     typename lanes<Key, Executor, Hash>::key_list&& keys,
                                     const wait_deadline& time) {
-    return async_turn(in, std::move(keys), time);
+    return ekiden::async_turn(in, std::move(keys), time);
 }
 template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which>
 [[nodiscard]] auto async_turn_until(const lanes<Key, Executor, Hash>& in, const Which& key,
                                     const wait_deadline& time) {
-    return async_turn(in, key, time);
+    return ekiden::async_turn(in, key, time);
 }
 
 /// Starts a coroutine as a request of the lanes, like co_spawn() on the inner executor of the lanes. The
@@ -251,16 +251,16 @@ template <class Key, class Executor, class Hash, class F, class Token = detached
 auto spawn_in_turn(const lanes<Key, Executor, Hash>& in,
                    std::initializer_list<std::type_identity_t<Key>> written, F&& f, Token&& token = Token(),
                    spawn_options chosen = spawn_options()) {
-    return spawn_in_turn(in, in.keys().write_all({written.begin(), written.size()}), std::forward<F>(f),
-                         std::forward<Token>(token), std::move(chosen));
+    return ekiden::spawn_in_turn(in, in.keys().write_all({written.begin(), written.size()}),
+                                 std::forward<F>(f), std::forward<Token>(token), std::move(chosen));
 }
 /// Starts a coroutine like the function above, with one key or the handle of a lane.
 template <class Key, class Executor, class Hash, detail::key_or_handle<lanes<Key, Executor, Hash>> Which,
           class F, class Token = detached_t>
 auto spawn_in_turn(const lanes<Key, Executor, Hash>& in, const Which& key, F&& f, Token&& token = Token(),
                    spawn_options chosen = spawn_options()) {
-    return spawn_in_turn(in, in.keys().write(key), std::forward<F>(f), std::forward<Token>(token),
-                         std::move(chosen));
+    return ekiden::spawn_in_turn(in, in.keys().write(key), std::forward<F>(f), std::forward<Token>(token),
+                                 std::move(chosen));
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

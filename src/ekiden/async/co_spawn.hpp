@@ -148,7 +148,7 @@ private:
         try {
             if constexpr (has_own_executor<Handler>) {
                 const auto where = ekiden::get_associated_executor(handler);
-                where.dispatch(bound(std::move(handler), std::forward<Args>(args)...),
+                where.dispatch(detail::bound(std::move(handler), std::forward<Args>(args)...),
                                std::allocator<void>());
             } else {
                 std::move(handler)(std::forward<Args>(args)...);
@@ -186,10 +186,10 @@ root_coroutine spawned(Allocator..., std::optional<F> f, End end) {
     coroutine_result<result> outcome;
     try {
         if constexpr (std::is_void_v<result>) {
-            co_await source_of(*f);
+            co_await detail::source_of(*f);
             outcome.set_value();
         } else {
-            outcome.set_value(co_await source_of(*f));
+            outcome.set_value(co_await detail::source_of(*f));
         }
     } catch (...) {
         outcome.set_error(std::current_exception());
@@ -222,10 +222,10 @@ void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen, 
         if constexpr (requires { typename End::allocator_type; }) {
             using allocator = typename End::allocator_type;
             const allocator given = end.get_allocator();
-            return spawned<callable, End, std::allocator_arg_t, allocator>(std::allocator_arg, given,
-                                                                           std::move(kept), std::move(end));
+            return detail::spawned<callable, End, std::allocator_arg_t, allocator>(
+                std::allocator_arg, given, std::move(kept), std::move(end));
         } else {
-            return spawned<callable, End>(std::move(kept), std::move(end));
+            return detail::spawned<callable, End>(std::move(kept), std::move(end));
         }
     };
     made().promise().begin(where, chosen, starts_here);
@@ -237,18 +237,19 @@ auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen
     using callable = std::decay_t<F>;
     using result = typename spawned_result<callable>::type;
     if constexpr (std::same_as<std::decay_t<Token>, detached_t>) {
-        begin_spawned(where, std::forward<F>(f), reports_failure<callable, result>(), chosen, starts_here);
+        detail::begin_spawned(where, std::forward<F>(f), reports_failure<callable, result>(), chosen,
+                              starts_here);
     } else if constexpr (std::same_as<std::decay_t<Token>, use_future_t>) {
         fulfils_promise<result> end;
         auto awaited = end.promised.get_future();
-        begin_spawned(where, std::forward<F>(f), std::move(end), chosen, starts_here);
+        detail::begin_spawned(where, std::forward<F>(f), std::move(end), chosen, starts_here);
         return awaited;
     } else {
         return ekiden::async_initiate<Token, typename spawn_signature<result>::type>(
             [where, chosen = std::move(chosen), starts_here]<class Handler>(Handler&& handler, auto&& kept) {
                 using end = calls_handler_of<std::decay_t<Handler>, result>;
-                begin_spawned(where, std::forward<decltype(kept)>(kept),
-                              end{{std::forward<Handler>(handler)}}, chosen, starts_here);
+                detail::begin_spawned(where, std::forward<decltype(kept)>(kept),
+                                      end{{std::forward<Handler>(handler)}}, chosen, starts_here);
             },
             std::forward<Token>(token), std::forward<F>(f));
     }
@@ -292,7 +293,7 @@ auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen
 /// call co_spawn(), even in the destructor of a thread_local object.
 template <executor E, class F, class Token = detached_t>
 auto co_spawn(const E& where, F&& f, Token&& token = Token(), spawn_options chosen = spawn_options()) {
-    refuse_empty<std::decay_t<F>>(f, "co_spawn");
+    ekiden::refuse_empty<std::decay_t<F>>(f, "co_spawn");
     return detail::spawn_by_token(where, std::forward<F>(f), std::forward<Token>(token), std::move(chosen),
                                   false);
 }
@@ -300,8 +301,8 @@ auto co_spawn(const E& where, F&& f, Token&& token = Token(), spawn_options chos
 /// Calls co_spawn() with the executor of `context`.
 template <std::derived_from<execution_context> Context, class F, class Token = detached_t>
 auto co_spawn(Context& context, F&& f, Token&& token = Token(), spawn_options chosen = spawn_options()) {
-    return co_spawn(context.get_executor(), std::forward<F>(f), std::forward<Token>(token),
-                    std::move(chosen));
+    return ekiden::co_spawn(context.get_executor(), std::forward<F>(f), std::forward<Token>(token),
+                            std::move(chosen));
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -151,7 +151,7 @@ public:
             link_.parent = &waiting.promise();
             link_.parent->child = &child;
             child.work_under(link_.parent->env());
-            return transfer_counted(child);
+            return detail::transfer_counted(child);
         } else {
             child.work_under(default_environment());
             return !run_for_foreign(link_);

@@ -78,7 +78,7 @@ template <executor E>
 }
 template <std::derived_from<execution_context> Context>
 [[nodiscard]] auto resume_on(Context& context) {
-    return resume_on(context.get_executor());
+    return ekiden::resume_on(context.get_executor());
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

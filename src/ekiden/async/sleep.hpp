@@ -70,7 +70,7 @@ private:
 template <class Clock, class Duration>
 [[nodiscard]] detail::sleep_awaiter
 sleep_until(const std::chrono::time_point<Clock, Duration>& time) noexcept {
-    return detail::sleep_awaiter(deadline_here(time));
+    return detail::sleep_awaiter(ekiden::deadline_here(time));
 }
 
 /// Waits like sleep_until(time), where `time` is the time of the call plus `length`.

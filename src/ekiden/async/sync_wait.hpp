@@ -56,7 +56,7 @@ decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_opt
             return std::forward<F>(f);
     };
     using result = typename detail::spawned_result<std::remove_cv_t<decltype(awaited)>>::type;
-    detail::root_wait waiting(use_service<detail::coroutine_service>(where.context()).buried());
+    detail::root_wait waiting(ekiden::use_service<detail::coroutine_service>(where.context()).buried());
     detail::tells_wait<result> end(waiting);
     auto awaited_result = end.promised.get_future();
     detail::begin_spawned(where, awaited, std::move(end), chosen);
@@ -71,7 +71,7 @@ template <class F>
              && !requires { typename std::remove_cvref_t<F>::sender_concept; }) // a sender
 decltype(auto) sync_wait(F&& f, spawn_options chosen = spawn_options()) {
     detail::refuse_wait_in_serial_scope(); // this check is first, because this_pool() may start a pool
-    return sync_wait(this_pool().get_executor(), std::forward<F>(f), std::move(chosen));
+    return ekiden::sync_wait(this_pool().get_executor(), std::forward<F>(f), std::move(chosen));
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -113,7 +113,7 @@ private:
     template <class First, class... Rest, std::size_t... I>
     static auto first(std::tuple<First, Rest...>& results, std::index_sequence<0, I...>) {
         if constexpr (failure<First>) {
-            if (const auto error = exception_of(std::get<0>(results))) std::rethrow_exception(error);
+            if (const auto error = detail::exception_of(std::get<0>(results))) std::rethrow_exception(error);
             if constexpr (sizeof...(Rest) == 0)
                 return;
             else if constexpr (sizeof...(Rest) == 1)

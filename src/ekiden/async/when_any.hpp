@@ -68,8 +68,9 @@ private:
     template <std::size_t I>
     void begin_one(group& owner) noexcept {
         owner.begin(std::get<I>(sources_), [this, &owner](auto&&... value) {
-            offer(owner,
-                  [&] { result_.emplace(std::in_place_index<I>, std::forward<decltype(value)>(value)...); });
+            detail::offer(owner, [&] {
+                result_.emplace(std::in_place_index<I>, std::forward<decltype(value)>(value)...);
+            });
         });
     }
 
@@ -98,7 +99,7 @@ public:
         for (std::size_t k = 0; k != sources_.size() && !owner.is_decided(); ++k) {
             const std::size_t i = (first + k) % sources_.size();
             owner.begin(sources_[i], [this, i, &owner](auto&&... value) {
-                offer(owner, [&] {
+                detail::offer(owner, [&] {
                     index_ = i;
                     value_.emplace(std::forward<decltype(value)>(value)...);
                 });

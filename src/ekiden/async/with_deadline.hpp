@@ -132,7 +132,7 @@ private:
 template <class Clock, class Duration, class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto with_deadline(const std::chrono::time_point<Clock, Duration>& time, F&& f) {
-    return detail::with_deadline_awaiter<std::decay_t<F>>(deadline_here(time), std::forward<F>(f));
+    return detail::with_deadline_awaiter<std::decay_t<F>>(ekiden::deadline_here(time), std::forward<F>(f));
 }
 
 /// Does the same as with_deadline(time, f), where `time` is the time of the call plus `length`.

@@ -101,7 +101,7 @@ deadline_here(const std::chrono::time_point<Clock, Duration>& deadline) noexcept
     if constexpr (sys::is_own_clock<Clock>)
         return sys::clock::time_point(sys::bounded(deadline.time_since_epoch()));
     else
-        return now_here<sys::clock>() + time_left_here(deadline);
+        return now_here<sys::clock>() + ekiden::time_left_here(deadline);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

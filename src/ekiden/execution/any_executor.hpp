@@ -198,9 +198,9 @@ private:
                 at<Stored>(self).on_work_finished();
         },
         [](const void* self, task* given, task_order order) {
-            return accept_task(at<Stored>(self), given, order);
+            return ekiden::accept_task(at<Stored>(self), given, order);
         },
-        [](const void* self, task* given) { return continue_task(at<Stored>(self), given); },
+        [](const void* self, task* given) { return ekiden::continue_task(at<Stored>(self), given); },
         [](const void* self) noexcept { return ekiden::running_in_this_thread(at<Stored>(self)); },
         [](const void* self) noexcept { return ekiden::calls_in_place(at<Stored>(self)); },
         [](const void* self) noexcept { return detail::runs_one_at_a_time(at<Stored>(self)); },

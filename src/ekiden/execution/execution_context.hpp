@@ -133,20 +133,10 @@ public:
     /// identifier of a destroyed context is not used again.
     [[nodiscard]] context_id id() const noexcept { return id_; }
 
-    /// Returns the service of type S of `context`. The first call creates the service. Throws std::bad_alloc,
-    /// and whatever the constructor of S throws. Any thread may call use_service().
     template <std::derived_from<service> S>
-    friend S& use_service(execution_context& context) {
-        if (service* const found = context.find(key_of<S>())) return static_cast<S&>(*found);
-        // The service is created without the lock, because its constructor may call use_service().
-        return static_cast<S&>(context.add_or_drop(std::make_unique<S>(context), key_of<S>()));
-    }
-
-    /// Returns whether the context has a service of type S. Any thread may call has_service().
+    friend S& use_service(execution_context& context);
     template <std::derived_from<service> S>
-    [[nodiscard]] friend bool has_service(const execution_context& context) noexcept {
-        return context.find(key_of<S>()) != nullptr;
-    }
+    friend bool has_service(const execution_context& context) noexcept;
 
     /// Returns true if the context accepts no more tasks. The context also refuses every later task. Any
     /// thread may call refuses_tasks(). Ordering: relaxed. If the end of the context happens before the call,
@@ -263,5 +253,21 @@ private:
     sys::slow_lock adding_;
     sys::atomic<service*> newest_{nullptr};
 };
+
+/// Returns the service of type S of `context`. The first call creates the service. Throws std::bad_alloc, and
+/// whatever the constructor of S throws. Any thread may call use_service().
+template <std::derived_from<execution_context::service> S>
+S& use_service(execution_context& context) {
+    const void* const key = context.key_of<S>();
+    if (auto* const found = context.find(key)) return static_cast<S&>(*found);
+    // The service is created without the lock, because its constructor may call use_service().
+    return static_cast<S&>(context.add_or_drop(std::make_unique<S>(context), key));
+}
+
+/// Returns whether the context has a service of type S. Any thread may call has_service().
+template <std::derived_from<execution_context::service> S>
+[[nodiscard]] bool has_service(const execution_context& context) noexcept {
+    return context.find(context.key_of<S>()) != nullptr;
+}
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -98,7 +98,7 @@ public:
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         state* const here = state_; // `f` may destroy this handle
-        if (running_in_this_thread() || !calls_in_place(here->inner) || !here->begin_in_passing())
+        if (running_in_this_thread() || !ekiden::calls_in_place(here->inner) || !here->begin_in_passing())
             return task_sink<strand>::dispatch(std::forward<F>(f), allocator);
         detail::expect_callable_without_arguments<F>();
         struct at_end { // schedules the functions that were posted meanwhile
@@ -106,7 +106,7 @@ public:
             ~at_end() { left->leave_in_passing(state::how); }
         } const guard{here};
         const serial_scope inside(here);
-        refuse_empty<std::decay_t<F>>(f, "dispatch");
+        ekiden::refuse_empty<std::decay_t<F>>(f, "dispatch");
         std::decay_t<F> own(std::forward<F>(f));
         static_cast<void>(own());
     }
@@ -126,7 +126,8 @@ private:
     bool accept(task* given, task_order order) const {
         state* const here = state_; // once queued, the task may destroy this handle
         if (here->takes_no_more()) [[unlikely]]
-            return accept_task(Executor(here->inner), given, order); // the inner context refuses the task
+            return ekiden::accept_task(Executor(here->inner), given,
+                                       order); // the inner context refuses the task
         return !here->enqueue(given) || here->start(state::how, order, given);
     }
 
@@ -134,7 +135,7 @@ private:
         if (running_in_this_thread()) return given;
         state* const here = state_;
         if (here->takes_no_more()) [[unlikely]]
-            return accept_task(Executor(here->inner), given, task_order::usual), nullptr;
+            return ekiden::accept_task(Executor(here->inner), given, task_order::usual), nullptr;
         if (!here->enqueue(given)) return nullptr;
         return here->start_here(state::how, given);
     }
@@ -164,11 +165,11 @@ private:
         /// function returns.
         static bool schedule(strand_state& self, task_order order) {
             const Executor copied = static_cast<state&>(self).inner;
-            return accept_task(copied, &self, order);
+            return ekiden::accept_task(copied, &self, order);
         }
         static task* continue_here(strand_state& self) {
             const Executor copied = static_cast<state&>(self).inner;
-            return continue_task(copied, &self);
+            return ekiden::continue_task(copied, &self);
         }
         static void report(strand_state& self) noexcept {
             ekiden::report_unhandled(static_cast<state&>(self).inner, type_description<strand>());

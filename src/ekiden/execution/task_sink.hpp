@@ -96,7 +96,7 @@ public:
     template <class F, class Allocator = std::allocator<void>>
     bool post(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
-        return give(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
+        return give(ekiden::make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
     }
 
     /// Runs `f()` like post(), as a continuation of the calling task. No other thread is woken for `f` before
@@ -104,7 +104,7 @@ public:
     template <class F, class Allocator = std::allocator<void>>
     bool defer(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
-        return give(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
+        return give(ekiden::make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
     }
 
     /// Calls `f()` at once, if the caller is inside the context or if the executor allows it. In this case,
@@ -113,11 +113,11 @@ public:
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
         if (detail::sink_calls_in_place(sink())) {
-            refuse_empty<std::decay_t<F>>(f, "dispatch");
+            ekiden::refuse_empty<std::decay_t<F>>(f, "dispatch");
             std::decay_t<F> own(std::forward<F>(f));
             static_cast<void>(own());
         } else if (task* const now = detail::sink_access::continue_with(
-                       sink(), make_task(std::forward<F>(f), allocator, "dispatch"))) {
+                       sink(), ekiden::make_task(std::forward<F>(f), allocator, "dispatch"))) {
             now->run();
         }
     }
@@ -128,7 +128,7 @@ public:
     template <class F>
     bool post_last(F&& f) const {
         detail::expect_callable_without_arguments<F>();
-        return give(make_task(std::forward<F>(f), "post_last"), task_order::last);
+        return give(ekiden::make_task(std::forward<F>(f), "post_last"), task_order::last);
     }
 
     /// Runs `f(args...)` later, with copies of `f` and of the arguments. Rvalues are moved instead of copied.
@@ -143,7 +143,7 @@ public:
         static_assert(std::is_constructible_v<std::decay_t<F>, F>,
                       "ekiden: submit keeps a copy of the callable: pass one that can be copied, or "
                       "std::move() it");
-        refuse_empty<std::decay_t<F>>(f, "submit");
+        ekiden::refuse_empty<std::decay_t<F>>(f, "submit");
         if constexpr (sizeof...(Args) == 0)
             return submitted<task_state>(std::forward<F>(f), [](auto&) {});
         else
@@ -158,7 +158,7 @@ public:
     auto submit(std::stop_token token, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>> || std::invocable<std::decay_t<F>, std::stop_token>,
                       "ekiden: submit: with a stop_token, the callable takes that or nothing");
-        refuse_empty<std::decay_t<F>>(f, "submit");
+        ekiden::refuse_empty<std::decay_t<F>>(f, "submit");
         const auto cancel_on_request = [&token](auto& state) { state.cancel_on(token); };
         if constexpr (std::invocable<std::decay_t<F>, std::stop_token>)
             return submitted<stoppable_task_state>(detail::bound(std::forward<F>(f), token),
@@ -177,7 +177,7 @@ public:
     bool post_bulk(std::size_t n, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>&, std::size_t> || std::invocable<std::decay_t<F>&>,
                       "ekiden: post_bulk: the callable takes the number of the call, or nothing");
-        refuse_empty<std::decay_t<F>>(f, "post_bulk");
+        ekiden::refuse_empty<std::decay_t<F>>(f, "post_bulk");
         if (n == 0) return true;
         using calls = detail::bulk_task<Sink, std::decay_t<F>>;
         return give(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),

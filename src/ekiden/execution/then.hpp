@@ -42,7 +42,7 @@ struct continued_call {
     shared_state<R>** from; // the call takes over this reference
     F f;
 
-    decltype(auto) operator()() && { return continue_from<F, R>(f, std::exchange(*from, nullptr)); }
+    decltype(auto) operator()() && { return detail::continue_from<F, R>(f, std::exchange(*from, nullptr)); }
 };
 
 /// The state of the result of a continuation. At first, the state is attached to `from` and waits for the
@@ -96,7 +96,7 @@ private:
     }
     static void flatly(then_state* self, void (*call_it)(flat_call*) noexcept) noexcept {
         self->call = call_it;
-        run_flat(*self);
+        ekiden::run_flat(*self);
     }
 
     static void queue(flat_call* called) noexcept {
@@ -108,7 +108,7 @@ private:
         {
             const Executor where(std::move(self->where_)); // the queue may destroy the state
             try {
-                accept_task(where, self, task_order::usual);
+                ekiden::accept_task(where, self, task_order::usual);
             } catch (...) { // the task is abandoned, so the future reports operation_canceled
             }
             where.on_work_finished();
@@ -158,8 +158,8 @@ auto future<R>::then(const Executor& where, F&& f) {
                                      std::is_invocable<callable, future<R>>>,
                   "ekiden: then: the function takes the result of the future, or the future");
     using result = decltype(detail::continue_from<callable, R>(std::declval<callable&>(), nullptr));
-    refuse_empty<callable>(f, "then");
-    auto& listed = use_service<detail::continuations>(where.context());
+    ekiden::refuse_empty<callable>(f, "then");
+    auto& listed = ekiden::use_service<detail::continuations>(where.context());
     auto* const state = recycler::create<detail::then_state<result, R, callable, Executor>>(
         this->valid_state(), where, std::forward<F>(f));
     (void)this->leave_state(); // the new state has taken over the reference

@@ -82,7 +82,7 @@ template <failure First, class... Args>
 class promise_handler<First, Args...> : public promise_handler<Args...> {
 public:
     void operator()(First error, Args... args) noexcept {
-        if (auto exception = exception_of(std::move(error)))
+        if (auto exception = detail::exception_of(std::move(error)))
             this->fail(std::move(exception));
         else
             promise_handler<Args...>::operator()(std::forward<Args>(args)...);

@@ -173,7 +173,7 @@ private:
     template <bool IsCondition, class F>
     node add_node(std::string name, F&& f) {
         using callable = std::decay_t<F>;
-        refuse_empty<callable>(f, "task_graph::add");
+        ekiden::refuse_empty<callable>(f, "task_graph::add");
         return node(run_.add(std::make_unique<detail::graph_node_of<callable, IsCondition>>(
             std::move(name), std::forward<F>(f))));
     }

@@ -70,10 +70,10 @@ auto in_fork_tree(thread_pool* pool, Body&& body, loop_history* history = nullpt
         const auto call = [](void* argument, fork_scope& scope) {
             (*static_cast<std::remove_reference_t<Body>*>(argument))(scope);
         };
-        enter_fork_tree(pool, call, std::addressof(body), history);
+        detail::enter_fork_tree(pool, call, std::addressof(body), history);
     } else {
         std::optional<result> value;
-        in_fork_tree(pool, [&](fork_scope& scope) { value.emplace(body(scope)); }, history);
+        detail::in_fork_tree(pool, [&](fork_scope& scope) { value.emplace(body(scope)); }, history);
         return std::move(*value);
     }
 }
@@ -98,7 +98,8 @@ auto fork_call(F&& f, fork_scope& scope) {
 }
 
 template <class... F>
-using fork_result = decltype(std::tuple_cat(fork_call(std::declval<F>(), std::declval<fork_scope&>())...));
+using fork_result =
+    decltype(std::tuple_cat(detail::fork_call(std::declval<F>(), std::declval<fork_scope&>())...));
 
 /// The type in which a child stores its callable. A small, trivially copyable temporary is copied, so that
 /// the call needs no indirection. Any other callable is stored as a reference.
@@ -115,7 +116,7 @@ public:
 
     void call(F&& f, fork_scope& scope) noexcept {
         try {
-            value_.emplace(fork_call(std::forward<F>(f), scope));
+            value_.emplace(detail::fork_call(std::forward<F>(f), scope));
         } catch (...) {
             errors_ = caught_fork_errors();
         }
@@ -152,7 +153,7 @@ public:
             fork_outcome<F>& outcome;
             ~end() { outcome.~fork_outcome<F>(); }
         } guard{outcome_};
-        if (outcome_.has_thrown()) throw_fork_errors(outcome_.errors());
+        if (outcome_.has_thrown()) detail::throw_fork_errors(outcome_.errors());
         return outcome_.value();
     }
 
@@ -161,7 +162,7 @@ public:
     EKIDEN_COLD EKIDEN_NOINLINE void join_and_keep(fork_scope& scope) noexcept {
         fork_errors own = caught_fork_errors();
         if (take_back()) run(this, scope);
-        outcome_.set_errors(joined(std::move(own), outcome_.errors()));
+        outcome_.set_errors(detail::joined(std::move(own), outcome_.errors()));
     }
 
 private:
@@ -192,7 +193,7 @@ EKIDEN_ALWAYS_INLINE inline fork_result<F, G> invoke_two(fork_scope& scope, F&& 
         forked_call<G> child(scope, g);
         bool is_whole = true;
         try {
-            first.emplace(fork_call(std::forward<F>(f), child));
+            first.emplace(detail::fork_call(std::forward<F>(f), child));
         } catch (...) {
             is_whole = false;
             child.join_and_keep(scope);
@@ -200,7 +201,12 @@ EKIDEN_ALWAYS_INLINE inline fork_result<F, G> invoke_two(fork_scope& scope, F&& 
         if (!is_whole || !child.take_back()) [[unlikely]]
             return std::tuple_cat(*std::move(first), child.stolen_result());
     }
-    return std::tuple_cat(*std::move(first), fork_call(std::forward<G>(g), scope));
+    return std::tuple_cat(*std::move(first), detail::fork_call(std::forward<G>(g), scope));
+}
+
+template <class F, class G>
+EKIDEN_ALWAYS_INLINE inline void plain_run::fork_pieces(fork_scope& scope, F& f, G& g) {
+    detail::invoke_two(scope, f, g);
 }
 
 /// Calls more than two callables, as the iterations of a loop.
@@ -224,8 +230,8 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
     loop(scope, 0, sizeof...(F));
     if (has_thrown.load(sys::relaxed)) [[unlikely]] {
         fork_errors all;
-        ((all = joined(std::move(all), std::get<I>(outcomes).errors())), ...);
-        throw_fork_errors(std::move(all));
+        ((all = detail::joined(std::move(all), std::get<I>(outcomes).errors())), ...);
+        detail::throw_fork_errors(std::move(all));
     }
     return std::tuple_cat(std::get<I>(outcomes).value()...);
 }
@@ -266,7 +272,7 @@ template <fork_callable... F>
     requires(sizeof...(F) > 0)
 auto parallel_invoke(thread_pool& pool, F&&... f) {
     return detail::in_fork_tree(
-        &pool, [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
+        &pool, [&](fork_scope& scope) { return ekiden::parallel_invoke(scope, std::forward<F>(f)...); });
 }
 
 /// Calls all callables as the root of a new fork tree, in this thread and in workers of this_pool().
@@ -274,7 +280,7 @@ template <fork_callable... F>
     requires(sizeof...(F) > 0)
 auto parallel_invoke(F&&... f) {
     return detail::in_fork_tree(
-        nullptr, [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
+        nullptr, [&](fork_scope& scope) { return ekiden::parallel_invoke(scope, std::forward<F>(f)...); });
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

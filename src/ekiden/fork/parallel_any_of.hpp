@@ -25,7 +25,7 @@ bool has_element(const char* algorithm, thread_pool* pool, Range& range, Predica
             return static_cast<bool>(std::invoke(predicate, static_cast<Element&&>(element))) == Wanted;
         };
         const auto total = static_cast<std::size_t>(std::ranges::size(range));
-        return search_range<search_for::any_match>(algorithm, pool, range, matches, options) != total;
+        return detail::search_range<search_for::any_match>(algorithm, pool, range, matches, options) != total;
     }
     return false;
 }

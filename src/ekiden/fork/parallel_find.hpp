@@ -20,7 +20,7 @@ std::ranges::borrowed_iterator_t<Range> find_element(thread_pool* pool, Range&& 
                             "and return a bool");
     if constexpr (can_test) {
         const std::size_t place =
-            search_range<search_for::first_match>("parallel_find", pool, range, predicate, options);
+            detail::search_range<search_for::first_match>("parallel_find", pool, range, predicate, options);
         return std::ranges::begin(range) + static_cast<std::ranges::range_difference_t<Range>>(place);
     }
     throw_stopped("parallel_find");
@@ -35,7 +35,7 @@ std::ranges::borrowed_iterator_t<Range> find_value(thread_pool* pool, Range&& ra
     static_assert(can_compare, "ekiden: parallel_find: element == value must be a bool");
     if constexpr (can_compare) {
         const auto is_equal = [&value](const auto& element) { return static_cast<bool>(element == value); };
-        return find_element<Range>(pool, static_cast<Range&&>(range), is_equal, options);
+        return detail::find_element<Range>(pool, static_cast<Range&&>(range), is_equal, options);
     }
     throw_stopped("parallel_find");
 }

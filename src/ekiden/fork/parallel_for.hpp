@@ -21,7 +21,7 @@ bool for_forking_numbers(Run&& run, Tree* tree, Range numbers, Body& body) {
     };
     forked_loop<Run, decltype(call)> loop(run, call);
     if (numbers.size != 0 && !run.is_over())
-        in_fork_tree(tree, [&](fork_scope& scope) { loop(scope, 0, numbers.size); });
+        detail::in_fork_tree(tree, [&](fork_scope& scope) { loop(scope, 0, numbers.size); });
     return !run.is_over();
 }
 
@@ -39,16 +39,16 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
         static_assert(can_be_called, "ekiden: parallel_for(first, last, body): body must be callable as "
                                      "body(i) or body(scope, i) with a number of the common type of the "
                                      "bounds and a fork_scope&");
-        const auto numbers = numbers_between("parallel_for", first, last);
+        const auto numbers = detail::numbers_between("parallel_for", first, last);
         if constexpr (forks && sizeof...(options) == 0) {
-            return for_forking_numbers(plain_run(), tree, numbers, body);
+            return detail::for_forking_numbers(plain_run(), tree, numbers, body);
         } else if constexpr (forks) {
-            return for_forking_numbers(loop_run(options..., numbers.size), tree, numbers, body);
+            return detail::for_forking_numbers(loop_run(options..., numbers.size), tree, numbers, body);
         } else if constexpr (can_be_called) {
-            return run_loop(tree, numbers.size, loop_options(options...),
-                            [numbers, &body](std::size_t from, std::size_t to) {
-                                for (; from != to; ++from) std::invoke(body, numbers[from]);
-                            });
+            return detail::run_loop(tree, numbers.size, loop_options(options...),
+                                    [numbers, &body](std::size_t from, std::size_t to) {
+                                        for (; from != to; ++from) std::invoke(body, numbers[from]);
+                                    });
         }
     }
     return false;

@@ -29,18 +29,18 @@ bool for_elements(thread_pool* pool, Iterator first, Sentinel last, Body& body, 
         return false;
     } else if constexpr (std::random_access_iterator<Iterator>
                          && std::sized_sentinel_for<Sentinel, Iterator>) {
-        return run_loop(pool, static_cast<std::size_t>(last - first), options,
-                        [first, &body](std::size_t from, std::size_t to) {
-                            using difference = std::iter_difference_t<Iterator>;
-                            const Iterator end = first + static_cast<difference>(to);
-                            for (Iterator at = first + static_cast<difference>(from); at != end; ++at)
-                                std::invoke(body, *at);
-                        });
+        return detail::run_loop(pool, static_cast<std::size_t>(last - first), options,
+                                [first, &body](std::size_t from, std::size_t to) {
+                                    using difference = std::iter_difference_t<Iterator>;
+                                    const Iterator end = first + static_cast<difference>(to);
+                                    for (Iterator at = first + static_cast<difference>(from); at != end; ++at)
+                                        std::invoke(body, *at);
+                                });
     } else {
         std::vector<Iterator> places;
         for (; first != last; ++first) places.push_back(first);
         const auto at_place = [&body](const Iterator& at) { std::invoke(body, *at); };
-        return for_elements(pool, places.begin(), places.end(), at_place, options);
+        return detail::for_elements(pool, places.begin(), places.end(), at_place, options);
     }
 }
 

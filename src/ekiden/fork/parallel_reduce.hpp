@@ -33,12 +33,14 @@ T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope
         });
     }
     const std::size_t middle = first + (last - first) / 2;
-    auto [left, right] = fork_pieces(
-        loop.run, scope,
+    auto [left, right] = loop.run.fork_pieces(
+        scope,
         [&loop, first, middle, grain](fork_scope& s) {
-            return in_fixed_shape(loop, s, first, middle, grain);
+            return detail::in_fixed_shape(loop, s, first, middle, grain);
         },
-        [&loop, middle, last, grain](fork_scope& s) { return in_fixed_shape(loop, s, middle, last, grain); });
+        [&loop, middle, last, grain](fork_scope& s) {
+            return detail::in_fixed_shape(loop, s, middle, last, grain);
+        });
     return loop.combined(std::move(left), std::move(right));
 }
 
@@ -52,10 +54,10 @@ T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine
     const splitting_loop<T, Combine, Step> loop{run, identity, combine, step};
     const auto all = [&](fork_scope& scope) {
         if (!options.deterministic) return loop(scope, 0, total);
-        return in_fixed_shape(loop, scope, 0, total, run.has_grain() ? run.grain() : usual_grain);
+        return detail::in_fixed_shape(loop, scope, 0, total, run.has_grain() ? run.grain() : usual_grain);
     };
-    T result =
-        total == 0 || run.is_over() ? identity : in_fork_tree(pool, all, total > 1 ? &history : nullptr);
+    T result = total == 0 || run.is_over() ? identity
+                                           : detail::in_fork_tree(pool, all, total > 1 ? &history : nullptr);
     if (run.is_over()) throw_stopped("parallel_reduce");
     return result;
 }
@@ -103,14 +105,14 @@ T reduce_numbers(thread_pool* pool, First first, Last last, const T& identity, M
                              "most 64 bits, and not bool");
     if constexpr (countable) {
         if constexpr (is_reduction<T, std::common_type_t<First, Last>, Map, Combine>()) {
-            const auto numbers = numbers_between("parallel_reduce", first, last);
-            return run_reduction(pool, numbers.size, identity, combine, options,
-                                 [&map, &combine, numbers](T sum, std::size_t from, std::size_t to) {
-                                     for (; from != to; ++from)
-                                         sum = std::invoke(combine, std::move(sum),
-                                                           std::invoke(map, numbers[from]));
-                                     return sum;
-                                 });
+            const auto numbers = detail::numbers_between("parallel_reduce", first, last);
+            return detail::run_reduction(pool, numbers.size, identity, combine, options,
+                                         [&map, &combine, numbers](T sum, std::size_t from, std::size_t to) {
+                                             for (; from != to; ++from)
+                                                 sum = std::invoke(combine, std::move(sum),
+                                                                   std::invoke(map, numbers[from]));
+                                             return sum;
+                                         });
         }
     }
     throw_stopped("parallel_reduce");
@@ -122,13 +124,13 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, 
     if constexpr (is_reduction<T, std::ranges::range_reference_t<Range>, Map, Combine>()) {
         const auto begin = std::ranges::begin(range);
         using difference = std::ranges::range_difference_t<Range>;
-        return run_reduction(pool, static_cast<std::size_t>(std::ranges::size(range)), identity, combine,
-                             options, [&map, &combine, begin](T sum, std::size_t from, std::size_t to) {
-                                 for (auto at = begin + static_cast<difference>(from); from != to;
-                                      ++from, ++at)
-                                     sum = std::invoke(combine, std::move(sum), std::invoke(map, *at));
-                                 return sum;
-                             });
+        return detail::run_reduction(
+            pool, static_cast<std::size_t>(std::ranges::size(range)), identity, combine, options,
+            [&map, &combine, begin](T sum, std::size_t from, std::size_t to) {
+                for (auto at = begin + static_cast<difference>(from); from != to; ++from, ++at)
+                    sum = std::invoke(combine, std::move(sum), std::invoke(map, *at));
+                return sum;
+            });
     }
     throw_stopped("parallel_reduce");
 }

@@ -111,7 +111,7 @@ bool scan_range(thread_pool* pool, Range& range, Output output, std::optional<T>
         using scan = scan_of_range<Inclusive, T, Range, Output, Combine>;
         scan algorithm(range, output, combine);
         scan_pieces<T, scan, Combine> pieces(algorithm, combine, std::move(before), total, chunk);
-        return run_in_order(pool, total, options, pieces, step_aim{4000, 4096});
+        return detail::run_in_order(pool, total, options, pieces, step_aim{4000, 4096});
     }
     return false;
 }

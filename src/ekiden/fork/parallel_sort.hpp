@@ -50,8 +50,8 @@ struct quicksort {
             run.end();
             throw;
         }
-        fork_pieces(
-            run, scope, [=, this](fork_scope& s) { sort(s, first, middle, levels - 1); },
+        run.fork_pieces(
+            scope, [=, this](fork_scope& s) { sort(s, first, middle, levels - 1); },
             [=, this](fork_scope& s) { sort(s, middle, last, levels - 1); });
     }
 
@@ -116,8 +116,8 @@ struct number_sort {
         }
         const auto [middle, rest] = algorithm::partition(first, last, bound);
         advance(rest - middle); // the equal elements are in their final places
-        fork_pieces(
-            run, scope, [=, this, end = middle](fork_scope& s) { sort(s, first, end, bound, levels - 1); },
+        run.fork_pieces(
+            scope, [=, this, end = middle](fork_scope& s) { sort(s, first, end, bound, levels - 1); },
             [=, this, begin = rest](fork_scope& s) { sort(s, begin, last, begin - 1, levels - 1); });
     }
 
@@ -159,7 +159,7 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
         const auto small = std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(grain), 16);
         const int levels = 2 * static_cast<int>(std::bit_width(count));
         if (count != 0 && !run.is_over()) {
-            in_fork_tree(pool, [&](fork_scope& scope) {
+            detail::in_fork_tree(pool, [&](fork_scope& scope) {
                 if constexpr (is_branchless<Iterator, Compare>) {
                     using value = std::iter_value_t<Iterator>;
                     const number_sort<value, is_greater<Compare, value>> numbers{run, small};

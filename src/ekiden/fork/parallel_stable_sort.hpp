@@ -49,14 +49,14 @@ public:
     template <class Iterator>
     void fill(Iterator first, thread_pool* pool, const loop_options& options) {
         if constexpr (std::is_nothrow_constructible_v<T, std::iter_rvalue_reference_t<Iterator>>) {
-            run_loop(pool, size_, {.concurrency = options.concurrency},
-                     [this, first](std::size_t from, std::size_t to) {
-                         for (; from != to; ++from)
-                             std::construct_at(
-                                 begin_ + from,
-                                 std::ranges::iter_move(
-                                     first + static_cast<std::iter_difference_t<Iterator>>(from)));
-                     });
+            detail::run_loop(pool, size_, {.concurrency = options.concurrency},
+                             [this, first](std::size_t from, std::size_t to) {
+                                 for (; from != to; ++from)
+                                     std::construct_at(
+                                         begin_ + from,
+                                         std::ranges::iter_move(
+                                             first + static_cast<std::iter_difference_t<Iterator>>(from)));
+                             });
             count_ = size_;
         } else {
             for (; count_ != size_; ++count_, ++first)
@@ -93,8 +93,8 @@ public:
             return;
         }
         const std::ptrdiff_t middle = first + (last - first) / 2;
-        fork_pieces(
-            run_, scope, [=, this](fork_scope& s) { sort(s, first, middle, !to_other); },
+        run_.fork_pieces(
+            scope, [=, this](fork_scope& s) { sort(s, first, middle, !to_other); },
             [=, this](fork_scope& s) { sort(s, middle, last, !to_other); });
         if (to_other)
             merge(scope, source_ + first, source_ + middle, source_ + middle, source_ + last, other_ + first);
@@ -124,8 +124,9 @@ private:
 
     void sort_alone(std::ptrdiff_t first, std::ptrdiff_t last, bool to_other) noexcept {
         if (last - first <= short_run || run_.is_over()) {
-            if (!run_.is_over()) guarded([&] { insertion_sort(source_ + first, source_ + last, compare_); });
-            if (to_other) moved(source_ + first, source_ + last, other_ + first);
+            if (!run_.is_over())
+                guarded([&] { detail::insertion_sort(source_ + first, source_ + last, compare_); });
+            if (to_other) detail::moved(source_ + first, source_ + last, other_ + first);
             return;
         }
         const std::ptrdiff_t middle = first + (last - first) / 2;
@@ -166,8 +167,8 @@ private:
             }
         });
         const To to_cut = to + ((left_cut - left) + (right_cut - right));
-        fork_pieces(
-            run_, scope, [&, this](fork_scope& s) { merge(s, left, left_cut, right, right_cut, to); },
+        run_.fork_pieces(
+            scope, [&, this](fork_scope& s) { merge(s, left, left_cut, right, right_cut, to); },
             [&, this](fork_scope& s) { merge(s, left_cut, left_end, right_cut, right_end, to_cut); });
     }
 
@@ -201,7 +202,7 @@ bool merge_sort_elements(thread_pool* pool, Iterator first, Iterator last, Compa
     const auto size = static_cast<std::size_t>(count);
     loop_run run(options, size);
     if (run.is_over()) return false;
-    if (is_in_order(first, last, compare)) {
+    if (detail::is_in_order(first, last, compare)) {
         if (size != 0) run.advance(size);
         return true;
     }
@@ -209,7 +210,7 @@ bool merge_sort_elements(thread_pool* pool, Iterator first, Iterator last, Compa
     sort_buffer<value> buffer(size);
     const auto sort = [&](auto source, auto other, bool to_other) {
         merge_sort<decltype(source), decltype(other), Compare> algorithm(source, other, compare, run, grain);
-        in_fork_tree(pool, [&](fork_scope& scope) { algorithm.sort(scope, 0, count, to_other); });
+        detail::in_fork_tree(pool, [&](fork_scope& scope) { algorithm.sort(scope, 0, count, to_other); });
         algorithm.throw_errors();
     };
     if constexpr (sort_buffer<value>::is_raw) {
@@ -226,12 +227,12 @@ bool stable_sort_elements(thread_pool* pool, Iterator first, Iterator last, Comp
                           const loop_options& options) {
     if constexpr (is_sort<Iterator, Compare>()) {
         if constexpr (is_branchless<Iterator, Compare> && std::is_integral_v<std::iter_value_t<Iterator>>) {
-            return sort_elements(pool, first, last, compare, options); // equal integers are the same
+            return detail::sort_elements(pool, first, last, compare, options); // equal integers are the same
         } else if constexpr (std::contiguous_iterator<Iterator>) { // to instantiate the algorithm less often
             auto* const begin = std::to_address(first);
-            return merge_sort_elements(pool, begin, begin + (last - first), compare, options);
+            return detail::merge_sort_elements(pool, begin, begin + (last - first), compare, options);
         } else {
-            return merge_sort_elements(pool, first, last, compare, options);
+            return detail::merge_sort_elements(pool, first, last, compare, options);
         }
     }
     return false;

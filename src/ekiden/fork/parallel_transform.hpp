@@ -29,12 +29,13 @@ bool transform_elements(thread_pool* pool, Range& range, Output output, Operatio
         const auto input = std::ranges::begin(range);
         using in_difference = std::ranges::range_difference_t<Range>;
         using out_difference = std::iter_difference_t<Output>;
-        return run_loop(pool, static_cast<std::size_t>(std::ranges::size(range)), options,
-                        [input, output, &operation](std::size_t from, std::size_t to) {
-                            auto in = input + static_cast<in_difference>(from);
-                            auto out = output + static_cast<out_difference>(from);
-                            for (; from != to; ++from, ++in, ++out) *out = std::invoke(operation, *in);
-                        });
+        return detail::run_loop(pool, static_cast<std::size_t>(std::ranges::size(range)), options,
+                                [input, output, &operation](std::size_t from, std::size_t to) {
+                                    auto in = input + static_cast<in_difference>(from);
+                                    auto out = output + static_cast<out_difference>(from);
+                                    for (; from != to; ++from, ++in, ++out)
+                                        *out = std::invoke(operation, *in);
+                                });
     }
     return false;
 }

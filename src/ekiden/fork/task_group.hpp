@@ -84,13 +84,13 @@ public:
         static_assert(can_be_called, "ekiden: task_group::spawn takes a callable without parameters, or with "
                                      "one of type std::stop_token");
         if constexpr (can_be_copied && can_be_called) {
-            refuse_empty<callable>(f, "task_group::spawn");
+            ekiden::refuse_empty<callable>(f, "task_group::spawn");
             adding here(*this);
             // A closed pool drops the task.
             if (concurrency_ == 0)
                 (void)pool_.post(member<callable>{ticket(*this), std::forward<F>(f)});
             else
-                begin_or_queue(make_task(member<callable>{ticket(*this), std::forward<F>(f)}));
+                begin_or_queue(ekiden::make_task(member<callable>{ticket(*this), std::forward<F>(f)}));
             here.is_posted = true;
         }
     }

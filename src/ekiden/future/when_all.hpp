@@ -39,7 +39,7 @@ public:
     [[nodiscard]] future<Futures> start() {
         future<Futures> result = promise_.get_future();
         std::size_t i = 0;
-        each_future(all_, [this, &i](auto& one) {
+        detail::each_future(all_, [this, &i](auto& one) {
             completion::continuation& on_ready = continuations_[i++];
             on_ready.set([](void* self) noexcept { static_cast<all_of_them*>(self)->end(); }, this);
             // The last call of end() moves the futures away. This call is not the last, because start() calls
@@ -70,14 +70,14 @@ private:
 /// the shared state.
 template <class Futures>
 void expect_states(Futures& all) {
-    each_future(all, [](auto& one) {
+    detail::each_future(all, [](auto& one) {
         if (!one.valid()) throw_no_state();
     });
 }
 
 template <class Futures>
 [[nodiscard]] future<Futures> when_all_of(Futures all, std::size_t count) {
-    expect_states(all);
+    detail::expect_states(all);
     return (new all_of_them<Futures>(std::move(all), count))->start();
 }
 

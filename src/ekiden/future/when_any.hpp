@@ -38,12 +38,13 @@ public:
     [[nodiscard]] future<when_any_result<Futures>> start() {
         auto result = promise_.get_future();
         std::size_t i = 0;
-        each_future(all_, [this, &i](auto& one) { // the loop ends before any continuation can be called
-            auto* const state = future_access::state(one);
-            state->retain();
-            entries_[i].set(*this, *state, i);
-            ++i;
-        });
+        detail::each_future(all_,
+                            [this, &i](auto& one) { // the loop ends before any continuation can be called
+                                auto* const state = future_access::state(one);
+                                state->retain();
+                                entries_[i].set(*this, *state, i);
+                                ++i;
+                            });
         for (std::size_t k = 0; k < count_; ++k) {
             completion& awaited = *entries_[k].state;
             if (awaited.is_left_behind() || !awaited.attach(entries_[k].on_ready)) ended(entries_[k]);
@@ -121,7 +122,7 @@ private:
 
 template <class Futures>
 [[nodiscard]] future<when_any_result<Futures>> when_any_of(Futures all, std::size_t count) {
-    expect_states(all);
+    detail::expect_states(all);
     return (new any_of_them<Futures>(std::move(all), count))->start();
 }
 

@@ -370,7 +370,7 @@ private:
     }
     template <class F>
     static void call_here(F&& f) {
-        refuse_empty<std::decay_t<F>>(f, "dispatch");
+        ekiden::refuse_empty<std::decay_t<F>>(f, "dispatch");
         std::decay_t<F> own(std::forward<F>(f));
         static_cast<void>(own());
     }

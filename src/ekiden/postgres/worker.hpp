@@ -103,7 +103,7 @@ private:
             if constexpr (std::is_void_v<result>)
                 (*kept)(of, to);
             else
-                (void)sync_wait([&]() -> result { return (*kept)(of, to); });
+                (void)ekiden::sync_wait([&]() -> result { return (*kept)(of, to); });
         };
     }
     worker(const settings& where, const worker_options& chosen, handler f, int);

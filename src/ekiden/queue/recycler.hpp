@@ -88,7 +88,7 @@ template <class T, class... Args>
 template <class T>
 void free_memory(T* object) noexcept {
     if constexpr (holds<T>)
-        deallocate(object, size_class(sizeof(T)));
+        recycler::deallocate(object, size_class(sizeof(T)));
     else if constexpr (alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
         ::operator delete(object, sizeof(T), std::align_val_t{alignof(T)});
     else
@@ -99,7 +99,7 @@ void free_memory(T* object) noexcept {
 template <class T>
 void destroy(T* object) noexcept {
     object->~T();
-    free_memory(object);
+    recycler::free_memory(object);
 }
 
 } // namespace recycler

@@ -207,7 +207,7 @@ template <class F>
 [[nodiscard]] task* make_task(F&& f, const char* where = "make_task") {
     using callable = std::decay_t<F>;
     static_assert(std::invocable<callable&>, "a task's callable takes no arguments");
-    refuse_empty<callable>(f, where);
+    ekiden::refuse_empty<callable>(f, where);
     return recycler::create<callable_task<callable>>(std::forward<F>(f));
 }
 
@@ -217,11 +217,11 @@ template <class F>
 template <class F, class Allocator>
 [[nodiscard]] task* make_task(F&& f, const Allocator& allocator, const char* where) {
     if constexpr (is_std_allocator<Allocator>) {
-        return make_task(std::forward<F>(f), where);
+        return ekiden::make_task(std::forward<F>(f), where);
     } else {
         using callable = std::decay_t<F>;
         static_assert(std::invocable<callable&>, "a task's callable takes no arguments");
-        refuse_empty<callable>(f, where);
+        ekiden::refuse_empty<callable>(f, where);
         return allocated_task<callable, Allocator>::make(std::forward<F>(f), allocator);
     }
 }

@@ -36,13 +36,13 @@ public:
     template <class F>
     [[nodiscard]] bool send(F&& f) {
         repeat(f, there_, forth_again_);
-        return transmit(make_task(std::forward<F>(f), "link::send"), there_, forth_);
+        return transmit(ekiden::make_task(std::forward<F>(f), "link::send"), there_, forth_);
     }
     /// Like send(), but from the second context to the first one.
     template <class F>
     [[nodiscard]] bool send_back(F&& f) {
         repeat(f, here_, back_again_);
-        return transmit(make_task(std::forward<F>(f), "link::send_back"), here_, back_);
+        return transmit(ekiden::make_task(std::forward<F>(f), "link::send_back"), here_, back_);
     }
 
     /// Breaks the connection. Messages in flight are lost. The function that on_cut() has set is posted to
@@ -57,7 +57,7 @@ private:
     template <class F>
     void repeat(const F& f, sim_context& to, std::uint32_t line) {
         if constexpr (std::copy_constructible<F>) {
-            if (is_repeated()) transmit_again(make_task(F(f), "link: repeated"), to, line);
+            if (is_repeated()) transmit_again(ekiden::make_task(F(f), "link: repeated"), to, line);
         }
     }
     [[nodiscard]] bool is_repeated();

@@ -21,8 +21,8 @@ template <class Table>
     std::string text = "digraph \"" + std::string(name) + "\" {\n";
     for (std::size_t i = 0; i < enumerator_count<state>(); ++i) {
         const auto s = static_cast<state>(i);
-        text +=
-            "  " + std::string(enumerator_name(s)) + (s == table.initial ? " [peripheries=2]" : "") + ";\n";
+        text += "  " + std::string(ekiden::enumerator_name(s))
+                + (s == table.initial ? " [peripheries=2]" : "") + ";\n";
     }
     std::map<std::pair<state, state>, std::string> edges;
     table.each_edge([&](std::string_view operation, state before, state after) {
@@ -30,8 +30,8 @@ template <class Table>
         label += (label.empty() ? "" : ", ") + std::string(operation);
     });
     for (const auto& [ends, label] : edges) {
-        text += "  " + std::string(enumerator_name(ends.first)) + " -> "
-                + std::string(enumerator_name(ends.second)) + " [label=\"" + label + "\"];\n";
+        text += "  " + std::string(ekiden::enumerator_name(ends.first)) + " -> "
+                + std::string(ekiden::enumerator_name(ends.second)) + " [label=\"" + label + "\"];\n";
     }
     return text + "}\n";
 }

@@ -43,10 +43,11 @@ private:
     static_assert(enumerator_count<state>() <= state_lock::max_states,
                   "state_mutex: the table has more than 63 states");
     static_assert(
-        has_exact_splits(Table),
+        ekiden::has_exact_splits(Table),
         "state_mutex: a refined table must make each state part of exactly one state of its parent");
-    static_assert(is_fully_reachable(Table), "state_mutex: a state cannot be reached from the initial one");
-    static_assert(has_no_dead_end(Table), "state_mutex: in some state no operation can ever begin");
+    static_assert(ekiden::is_fully_reachable(Table),
+                  "state_mutex: a state cannot be reached from the initial one");
+    static_assert(ekiden::has_no_dead_end(Table), "state_mutex: in some state no operation can ever begin");
 
     template <auto Op>
     static consteval bool has_operation() noexcept {

@@ -109,7 +109,7 @@ struct state_table {
                     const auto before = static_cast<State>(a);
                     const auto after = static_cast<State>(b);
                     if (row.from.contains(before) && row.to.contains(after))
-                        visit(enumerator_name(row.operation), before, after);
+                        visit(ekiden::enumerator_name(row.operation), before, after);
                 }
             }
         }

@@ -42,12 +42,13 @@ public:
         wait_limit limit;
         limit.timed_ = true;
         if constexpr (sys::is_own_clock<Clock>) {
-            limit.deadline_ = deadline_here(deadline).time_since_epoch();
+            limit.deadline_ = ekiden::deadline_here(deadline).time_since_epoch();
         } else {
             constexpr sys::clock::duration most = sys::clock::duration::max() - std::chrono::seconds(1);
             limit.deadline_ = sys::bounded(deadline.time_since_epoch(), most);
             limit.left_ = [](sys::clock::duration since_epoch) noexcept {
-                return time_left_here(std::chrono::time_point<Clock, sys::clock::duration>(since_epoch));
+                return ekiden::time_left_here(
+                    std::chrono::time_point<Clock, sys::clock::duration>(since_epoch));
             };
         }
         return limit;

@@ -65,8 +65,8 @@ template <class Clock, class From, class To>
                                            const std::chrono::time_point<Clock, To>& to) noexcept {
     // The epoch of some clocks is 148 years away, so almost the whole range of a duration is needed here.
     constexpr clock::duration most = clock::duration::max() - std::chrono::seconds(1);
-    const clock::duration begin = bounded(from.time_since_epoch(), most);
-    const clock::duration end = bounded(to.time_since_epoch(), most);
+    const clock::duration begin = sys::bounded(from.time_since_epoch(), most);
+    const clock::duration end = sys::bounded(to.time_since_epoch(), most);
     clock::rep length = 0;
     if (add_overflows(end.count(), -begin.count(), length)) return bounded(end > begin ? most : -most);
     return bounded(clock::duration(length));

@@ -195,7 +195,7 @@ public:
     [[nodiscard]] bool wait(const wait_limit& limit) const {
         if (now() >= expiry_) return true;
         detail::timer_sleep asleep(limit);
-        while (asleep.sleep_until(deadline_here(expiry_), sys::is_own_clock<Clock>)) {
+        while (asleep.sleep_until(ekiden::deadline_here(expiry_), sys::is_own_clock<Clock>)) {
             if (now() >= expiry_) return true;
         }
         return now() >= expiry_;
@@ -271,7 +271,7 @@ private:
     [[nodiscard]] timer_state& own_state() {
         timer_state* known = state_.load(sys::relaxed);
         if (known == nullptr) {
-            timer_queue& queue = use_service<timer_service<Clock>>(executor_.context()).queue();
+            timer_queue& queue = ekiden::use_service<timer_service<Clock>>(executor_.context()).queue();
             if (!queue.driver().is_rung_by_context())
                 refuse_in_simulation("a timer of a context that runs for real: give it a sim_context");
             known = recycler::create<timer_state>(queue);

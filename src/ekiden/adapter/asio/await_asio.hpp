@@ -160,7 +160,7 @@ public:
         if (!own.kept) stopped();
         typename operation::results& results = *own.kept;
         if constexpr (Throws && says_failure) {
-            throw_failure<Asio>(std::get<0>(results), is_asked_for);
+            detail::throw_failure<Asio>(std::get<0>(results), is_asked_for);
             return unwrapped<1>(results, std::make_index_sequence<sizeof...(Args) - 1>());
         } else if constexpr (Throws) {
             return unwrapped<0>(results, std::index_sequence_for<Args...>());
@@ -175,7 +175,7 @@ private:
         if constexpr (says_failure && !Throws && (has_unbegun<std::decay_t<Args>, Initiation> && ...)) {
             if constexpr (!std::same_as<std::tuple_element_t<0, typename operation::results>,
                                         std::exception_ptr>) {
-                operation_->kept.emplace(unbegun<std::decay_t<Args>>(initiation_)...);
+                operation_->kept.emplace(detail::unbegun<std::decay_t<Args>>(initiation_)...);
                 std::get<0>(*operation_->kept) = Asio::operation_aborted();
                 return;
             }

@@ -133,7 +133,7 @@ template <class AsioExecutor>
 /// Returns an executor of this library that posts to a context of Asio.
 template <std::derived_from<EKIDEN_ASIO::execution_context> Context>
 [[nodiscard]] auto from_asio(Context& context) {
-    return from_asio(context.get_executor());
+    return ekiden::from_asio(context.get_executor());
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

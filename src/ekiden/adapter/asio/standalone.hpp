@@ -57,7 +57,7 @@ template <executor Executor>
 /// Returns an Asio executor that posts to `context`.
 template <std::derived_from<execution_context> Context>
 [[nodiscard]] auto asio_executor(Context& context) noexcept {
-    return asio_executor(context.get_executor());
+    return ekiden::asio_executor(context.get_executor());
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

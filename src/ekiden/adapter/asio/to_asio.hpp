@@ -81,18 +81,19 @@ public:
     template <class F>
     void execute(F&& f) const {
         const Executor kept = inner_; // This is a copy, because `f` may destroy this executor.
-        if (!has(never_bit) && calls_in_place(kept)) {
+        if (!has(never_bit) && ekiden::calls_in_place(kept)) {
             std::decay_t<F> own(std::forward<F>(f));
             return reporting<F>(kept, own);
         }
-        task* const given = make_task(std::forward<F>(f), allocator_, "execute");
+        task* const given = ekiden::make_task(std::forward<F>(f), allocator_, "execute");
         task* now = nullptr;
         {
             const posting_scope here;
             if (has(never_bit))
-                accept_task(kept, given, has(continuation_bit) ? task_order::deferred : task_order::usual);
+                ekiden::accept_task(kept, given,
+                                    has(continuation_bit) ? task_order::deferred : task_order::usual);
             else
-                now = continue_task(kept, given);
+                now = ekiden::continue_task(kept, given);
         }
         if (now != nullptr) reporting<F>(kept, [now] { now->run(); });
     }
@@ -101,7 +102,7 @@ public:
 
     /// The first call for a context may throw std::bad_alloc.
     [[nodiscard]] typename Asio::execution_context& query(typename Asio::context_t) const {
-        return use_service<detail::asio_side<Asio>>(inner_.context()).asio_context();
+        return ekiden::use_service<detail::asio_side<Asio>>(inner_.context()).asio_context();
     }
     [[nodiscard]] blocking_t query(blocking_t) const noexcept {
         return has(never_bit) ? blocking_t(blocking_t::never) : blocking_t(blocking_t::possibly);
@@ -210,7 +211,7 @@ private:
         try {
             static_cast<void>(call());
         } catch (...) {
-            report_unhandled(where, type_description<std::decay_t<F>>());
+            ekiden::report_unhandled(where, type_description<std::decay_t<F>>());
         }
     }
 

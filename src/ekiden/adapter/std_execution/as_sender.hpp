@@ -64,7 +64,7 @@ public:
                 on_stop_.emplace(senders_tokens::get_stop_token(senders::get_env(receiver_)),
                                  request{&*source_});
             }
-            co_spawn(executor_, std::move(f_), ending(*this), std::move(chosen));
+            ekiden::co_spawn(executor_, std::move(f_), ending(*this), std::move(chosen));
         } catch (...) {
             error_ = std::current_exception();
             complete();

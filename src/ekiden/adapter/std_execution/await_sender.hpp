@@ -181,7 +181,7 @@ public:
     }
     template <class Error>
     void set_error(Error&& error) && noexcept {
-        to_->error_ = exception_of_error(std::forward<Error>(error));
+        to_->error_ = detail::exception_of_error(std::forward<Error>(error));
         to_->finish();
     }
     void set_stopped() && noexcept { to_->finish(); }

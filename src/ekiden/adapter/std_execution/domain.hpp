@@ -39,7 +39,7 @@ inline constexpr bool is_parallel_bulk = false;
 template <class Sender>
     requires std::same_as<senders::tag_of_t<Sender>, senders::bulk_chunked_t>
                  || std::same_as<senders::tag_of_t<Sender>, senders::bulk_unchunked_t>
-inline constexpr bool is_parallel_bulk<Sender> = decltype(with_bulk_parts(
+inline constexpr bool is_parallel_bulk<Sender> = decltype(detail::with_bulk_parts(
     std::declval<std::remove_reference_t<Sender>&>(), []<class Policy>(auto&, const Policy&, auto&, auto&) {
         return std::bool_constant<std::same_as<Policy, senders::parallel_policy>
                                   || std::same_as<Policy, senders::parallel_unsequenced_policy>>();
@@ -67,7 +67,7 @@ struct parallel_bulk {
         };
         const auto size = static_cast<std::size_t>(last - first);
         if constexpr (std::same_as<Pool, thread_pool*>)
-            (void)run_loop(pool, size, loop_options(), step);
+            (void)detail::run_loop(pool, size, loop_options(), step);
         else
             step(0, size);
     }

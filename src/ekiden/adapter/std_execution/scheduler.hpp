@@ -203,7 +203,7 @@ public:
             if constexpr (requires { detail::sink_access::accept_operation(on, this); })
                 (void)detail::sink_access::accept_operation(on, this);
             else
-                (void)accept_task(on, this, task_order::usual);
+                (void)ekiden::accept_task(on, this, task_order::usual);
         } catch (...) { // The task has been abandoned, so the operation has completed.
         }
     }
@@ -253,14 +253,14 @@ template <executor Executor>
 }
 template <std::derived_from<execution_context> Context>
 [[nodiscard]] auto as_scheduler(Context& context) noexcept {
-    return as_scheduler(context.get_executor());
+    return ekiden::as_scheduler(context.get_executor());
 }
 /// Returns an infallible scheduler for the lane of a handle (see lanes::lane()). Throws std::invalid_argument
 /// if the lanes have a capacity.
 template <class Handle>
     requires requires(const Handle& handle) { handle.get_executor().lane(); }
 [[nodiscard]] auto as_scheduler(const Handle& handle) {
-    return as_scheduler(handle.get_executor());
+    return ekiden::as_scheduler(handle.get_executor());
 }
 
 inline thread_pool*

@@ -76,7 +76,7 @@ struct sync_wait_receiver {
     }
     template <class Error>
     void set_error(Error&& error) && noexcept {
-        state->error = exception_of_error(std::forward<Error>(error));
+        state->error = detail::exception_of_error(std::forward<Error>(error));
         state->finish();
     }
     void set_stopped() && noexcept { state->finish(); }

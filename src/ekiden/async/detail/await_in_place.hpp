@@ -39,7 +39,7 @@ decltype(auto) awaiter_of(T&& awaitable) {
         return std::forward<T>(awaitable);
 }
 template <class T>
-using awaiter_t = decltype(awaiter_of(std::declval<T>()));
+using awaiter_t = decltype(detail::awaiter_of(std::declval<T>()));
 
 template <class Awaiter>
 concept awaiter = requires(std::remove_reference_t<Awaiter>& a) {
@@ -58,10 +58,10 @@ decltype(auto) source_of(F& given) {
 }
 /// Satisfied by an awaitable, and by a callable without parameters that returns an awaitable.
 template <class F>
-concept async_source = awaiter<awaiter_t<decltype(source_of(std::declval<F&>()))>>;
+concept async_source = awaiter<awaiter_t<decltype(detail::source_of(std::declval<F&>()))>>;
 template <class F>
 using result_of_source =
-    decltype(std::declval<awaiter_t<decltype(source_of(std::declval<F&>()))>&>().await_resume());
+    decltype(std::declval<awaiter_t<decltype(detail::source_of(std::declval<F&>()))>&>().await_resume());
 
 /// Satisfied by an awaiter that begins a coroutine of this library. Such an awaiter is never ready at once.
 template <class Awaiter>
@@ -122,7 +122,7 @@ class [[nodiscard]] await_here {
                                  "no await_ready(), await_suspend() and await_resume()");
 
 public:
-    explicit await_here(T&& awaitable) : awaiter_(awaiter_of(std::forward<T>(awaitable))) {}
+    explicit await_here(T&& awaitable) : awaiter_(detail::awaiter_of(std::forward<T>(awaitable))) {}
     await_here(const await_here&) = delete;
     await_here& operator=(const await_here&) = delete;
 
@@ -145,7 +145,7 @@ public:
             waiting.promise().post(task_order::deferred);
             return true;
         } else {
-            if (!is_postponed_) return transfer(suspend(waiting));
+            if (!is_postponed_) return detail::transfer(suspend(waiting));
             waiting.promise().post(task_order::deferred);
             return std::coroutine_handle<>(std::noop_coroutine());
         }
@@ -177,7 +177,7 @@ private:
 template <class T>
 auto await_in_place(T&& awaitable) {
     if constexpr (transferring_awaiter<awaiter_t<T>>)
-        return awaiter_of(std::forward<T>(awaitable));
+        return detail::awaiter_of(std::forward<T>(awaitable));
     else
         return await_here<T>(std::forward<T>(awaitable));
 }

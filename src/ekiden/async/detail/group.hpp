@@ -273,10 +273,10 @@ template <class F, class Keep>
 group_member run_member(group& owner, F& source, Keep keep) {
     try {
         if constexpr (std::is_void_v<result_of_source<F>>) {
-            co_await source_of(source);
+            co_await detail::source_of(source);
             keep();
         } else {
-            result_of_source<F> result = co_await source_of(source);
+            result_of_source<F> result = co_await detail::source_of(source);
             keep(static_cast<result_of_source<F>&&>(result));
         }
     } catch (...) {
@@ -288,7 +288,7 @@ template <class F, class Keep>
 void group::begin(F& source, Keep keep) noexcept {
     group_member::promise_type* fresh = nullptr;
     try {
-        fresh = &run_member(*this, source, std::move(keep)).promise();
+        fresh = &detail::run_member(*this, source, std::move(keep)).promise();
     } catch (...) { // there is no memory for the frame of the member
         return failed(std::current_exception());
     }

@@ -86,7 +86,8 @@ auto outcome_of(Operation& operation, wait_result how) {
 /// the expression that creates the awaiter or later.
 template <class Operation, class Wait = lock_wait>
 class [[nodiscard("an operation begins when it is awaited")]] lock_awaiter final : private Wait {
-    using outcome = decltype(outcome_of<Wait::is_limited>(std::declval<Operation&>(), wait_result::done));
+    using outcome =
+        decltype(detail::outcome_of<Wait::is_limited>(std::declval<Operation&>(), wait_result::done));
 
 public:
     using Wait::comes_home;
@@ -128,12 +129,12 @@ public:
     [[nodiscard]] outcome await_resume()
         requires(!std::is_void_v<outcome>)
     {
-        return outcome_of<Wait::is_limited>(operation_, this->collect());
+        return detail::outcome_of<Wait::is_limited>(operation_, this->collect());
     }
     void await_resume()
         requires std::is_void_v<outcome>
     {
-        outcome_of<Wait::is_limited>(operation_, this->collect());
+        detail::outcome_of<Wait::is_limited>(operation_, this->collect());
     }
 
 private:

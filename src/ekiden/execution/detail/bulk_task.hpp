@@ -38,7 +38,7 @@ void call_all(const Sink& sink, F& f, std::size_t first, std::size_t last) noexc
     const execution_context& context = sink.context();
     for (; first != last && !context.refuses_tasks(); ++first) {
         try {
-            call_with(f, first);
+            detail::call_with(f, first);
         } catch (...) {
             sink.report_unhandled(type_description<F>());
         }
@@ -86,9 +86,9 @@ private:
     static void run(bulk_task* self) {
         const Sink sink = self->sink_;
         std::optional<F> f; // the copy of the callable for this call
-        if (!runs_one_at_a_time(sink)) self->copy_to(f);
+        if (!detail::runs_one_at_a_time(sink)) self->copy_to(f);
         if (!f) {
-            call_all(sink, self->f_, self->first_, self->last_);
+            detail::call_all(sink, self->f_, self->first_, self->last_);
             return recycler::destroy(self);
         }
         self->share();
@@ -98,10 +98,10 @@ private:
         if (first + 1 == last) {
             recycler::destroy(self);
         } else if (!queue(sink, self)) {
-            return call_all(sink, *f, first, last);
+            return detail::call_all(sink, *f, first, last);
         }
         if (EKIDEN_MUTANT(bulk_counts_too_late)) self->first_ = first + 1;
-        call_with(*f, first);
+        detail::call_with(*f, first);
     }
 
     /// Copies the callable to `f`. Leaves `f` empty if the copy constructor throws.

@@ -88,7 +88,7 @@ struct initiate_by {
     void operator()(Handler&& handler) const {
         const auto allocator = ekiden::get_associated_allocator(handler);
         const associated_executor_t<std::decay_t<Handler>> where = ekiden::get_associated_executor(handler);
-        give_by<Way>(where, std::forward<Handler>(handler), allocator);
+        detail::give_by<Way>(where, std::forward<Handler>(handler), allocator);
     }
 
     /// Passes the handler to `first`. If the associated executor of the handler is not `first`, `first`
@@ -100,10 +100,10 @@ struct initiate_by {
         if constexpr (has_own_executor<handler_type>) {
             if (!is_for(ekiden::get_associated_executor(handler), first)) {
                 work_dispatcher<handler_type> hop(std::forward<Handler>(handler), first.context());
-                return give_by<Way>(first, std::move(hop), allocator);
+                return detail::give_by<Way>(first, std::move(hop), allocator);
             }
         }
-        give_by<Way>(first, std::forward<Handler>(handler), allocator);
+        detail::give_by<Way>(first, std::forward<Handler>(handler), allocator);
     }
 
 private:

@@ -180,9 +180,9 @@ root_coroutine run_coroutine(const flow_run& run, reports_end<Done> end, F& f, A
     try {
         if constexpr (std::is_void_v<typename awaited_value<
                           std::remove_cvref_t<decltype(run_call(run, f, std::move(*args)...))>>::type>) {
-            co_await run_call(run, f, std::move(*args)...);
+            co_await detail::run_call(run, f, std::move(*args)...);
         } else {
-            end.done().store(co_await run_call(run, f, std::move(*args)...));
+            end.done().store(co_await detail::run_call(run, f, std::move(*args)...));
         }
     } catch (...) {
         error = std::current_exception();
@@ -195,7 +195,7 @@ root_coroutine run_coroutine(const flow_run& run, reports_end<Done> end, F& f, A
 template <class Done, class F, class... Args>
 void begin_coroutine(const flow_run& run, Done done, F& f, Args&... args) noexcept {
     try {
-        run_coroutine(run, reports_end<Done>(done), f, std::addressof(args)...)
+        detail::run_coroutine(run, reports_end<Done>(done), f, std::addressof(args)...)
             .promise()
             .begin(any_executor(run.where()), spawn_options().stop(run.get_stop_token()));
     } catch (...) { // the end was destroyed, and has reported that the coroutine was dropped

@@ -181,7 +181,7 @@ class graph_node_of final : public graph_node {
                   "ekiden: task_graph: the callable of a node is called without arguments, or with a "
                   "std::stop_token");
     using returned =
-        std::remove_cvref_t<decltype(run_call(std::declval<const flow_run&>(), std::declval<F&>()))>;
+        std::remove_cvref_t<decltype(detail::run_call(std::declval<const flow_run&>(), std::declval<F&>()))>;
     using result = typename awaited_value<returned>::type;
     static_assert(!IsCondition || std::integral<result>,
                   "ekiden: task_graph: the callable of a condition returns a bool or another integer, or a "
@@ -204,12 +204,12 @@ private:
         auto& self = static_cast<graph_node_of&>(base);
         if constexpr (is_awaited<returned>) {
             const node_done done{&run, &self, IsCondition ? &self.choice_ : nullptr};
-            begin_coroutine(run.common(), done, self.f_);
+            detail::begin_coroutine(run.common(), done, self.f_);
             return false;
         } else if constexpr (IsCondition) {
-            choice = static_cast<std::size_t>(run_call(run.common(), self.f_));
+            choice = static_cast<std::size_t>(detail::run_call(run.common(), self.f_));
         } else {
-            static_cast<void>(run_call(run.common(), self.f_));
+            static_cast<void>(detail::run_call(run.common(), self.f_));
         }
         return true;
     }

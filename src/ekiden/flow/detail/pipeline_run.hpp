@@ -50,7 +50,7 @@ struct stage_result {
                   "ekiden: pipeline: a stage must be callable with the result of the stage before it, as an "
                   "rvalue, or with this result and a std::stop_token");
     using returned =
-        decltype(run_call(std::declval<const flow_run&>(), std::declval<F&>(), std::declval<In>()));
+        decltype(detail::run_call(std::declval<const flow_run&>(), std::declval<F&>(), std::declval<In>()));
     using type = typename awaited_value<std::remove_cvref_t<returned>>::type;
     static constexpr bool is_coroutine = is_awaited<std::remove_cvref_t<returned>>;
 };
@@ -58,7 +58,7 @@ template <class F>
 struct stage_result<F, void> {
     static_assert(takes<F>, "ekiden: pipeline: the first stage must be callable without arguments, or with a "
                             "std::stop_token");
-    using returned = decltype(run_call(std::declval<const flow_run&>(), std::declval<F&>()));
+    using returned = decltype(detail::run_call(std::declval<const flow_run&>(), std::declval<F&>()));
     using type = typename awaited_value<std::remove_cvref_t<returned>>::type;
     static constexpr bool is_coroutine = is_awaited<std::remove_cvref_t<returned>>;
 };
@@ -279,10 +279,10 @@ private:
         auto& f = std::get<0>(stages_).f;
         using result = stage_result<decltype(First::f), void>;
         if constexpr (result::is_coroutine) {
-            begin_coroutine(common_, source_done{this, &fresh}, f);
+            detail::begin_coroutine(common_, source_done{this, &fresh}, f);
         } else {
             try {
-                fresh.store_first(run_call(common_, f));
+                fresh.store_first(detail::run_call(common_, f));
             } catch (...) {
                 common_.fail(std::current_exception());
             }
@@ -368,13 +368,14 @@ private:
             auto& argument = it.template get<I - 1>();
             if constexpr (result::is_coroutine) {
                 // The call may return when the run has ended.
-                return begin_coroutine(common_, stage_done<I>{this, &it}, f, argument);
+                return detail::begin_coroutine(common_, stage_done<I>{this, &it}, f, argument);
             } else {
                 try {
                     if constexpr (I == last_stage)
-                        static_cast<void>(run_call(common_, f, std::move(argument)));
+                        static_cast<void>(detail::run_call(common_, f, std::move(argument)));
                     else
-                        ::new (it.template place<I>()) value<I>(run_call(common_, f, std::move(argument)));
+                        ::new (it.template place<I>())
+                            value<I>(detail::run_call(common_, f, std::move(argument)));
                     std::destroy_at(std::addressof(argument));
                 } catch (...) {
                     it.template drop<I - 1>();

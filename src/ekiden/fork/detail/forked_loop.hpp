@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -31,6 +30,10 @@ public:
     [[nodiscard]] static constexpr bool is_limited() noexcept { return false; }
     [[nodiscard]] static constexpr bool take_place() noexcept { return true; }
     static constexpr void release_place() noexcept {}
+
+    /// Calls `f(scope)` and `g(scope)`, which run two pieces of a loop. The calls may run in parallel.
+    template <class F, class G>
+    void fork_pieces(fork_scope& scope, F& f, G& g);
 
 private:
     sys::atomic<bool> is_over_{false};
@@ -128,10 +131,7 @@ private:
         const std::size_t middle = first + (last - first + 1) / 2;
         const auto left = [this, first, middle](fork_scope& s) { halve(s, first, middle); };
         const auto right = [this, middle, last](fork_scope& s) { halve(s, middle, last); };
-        if constexpr (std::is_same_v<Run, plain_run>)
-            parallel_invoke(scope, left, right);
-        else
-            fork_pieces(run_, scope, left, right);
+        run_.fork_pieces(scope, left, right);
     }
     static constexpr std::size_t small = 16;
 
@@ -155,7 +155,7 @@ private:
         EKIDEN_COLD EKIDEN_NOINLINE void join_and_keep() noexcept {
             fork_errors own = caught_fork_errors();
             loop_.run_.end();
-            keep(joined(std::move(own), is_published() && !join() ? kept() : fork_errors()));
+            keep(detail::joined(std::move(own), is_published() && !join() ? kept() : fork_errors()));
         }
 
         /// Joins the child if it was published. Returns false if no thread has stolen the child. If finish()
@@ -166,7 +166,7 @@ private:
             if (is_whole && !is_published()) return true;
             if (is_whole && join()) return false;
             fork_errors errors = kept();
-            if (errors.thrown != nullptr) throw_fork_errors(std::move(errors));
+            if (errors.thrown != nullptr) detail::throw_fork_errors(std::move(errors));
             return true;
         }
 

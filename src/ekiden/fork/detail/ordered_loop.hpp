@@ -46,8 +46,8 @@ private:
             }
             goes_on = false;
             sys::atomic<bool> has_helper{false};
-            fork_pieces(
-                run_, scope,
+            run_.fork_pieces(
+                scope,
                 [&](fork_scope& s) {
                     const bool has_forked = &s != &scope; // false if another thread has taken the last place
                     while (step(s, mine)) {
@@ -98,7 +98,7 @@ bool run_in_order(thread_pool* pool, std::size_t total, const loop_options& opti
     static constinit loop_history history; // all loops with this type of pieces share this history
     loop_run run(options, total);
     ordered_loop<Pieces> loop(run, pieces, aim);
-    if (total != 0 && !run.is_over()) in_fork_tree(pool, loop, total > 1 ? &history : nullptr);
+    if (total != 0 && !run.is_over()) detail::in_fork_tree(pool, loop, total > 1 ? &history : nullptr);
     return !run.is_over();
 }
 

@@ -105,6 +105,12 @@ public:
     }
     void release_place() noexcept { places_taken_.fetch_sub(1, sys::relaxed); }
 
+    /// Calls `f(scope)` and `g(scope)`, which run two pieces of a loop. The calls may run in parallel if a
+    /// place is free. The caller has a place before and after the call. If one of the two calls throws, the
+    /// other call may be left out, so the loop must end in this case.
+    template <class F, class G>
+    fork_result<F, G> fork_pieces(fork_scope& scope, F&& f, G&& g);
+
     /// Counts `count` more iterations as done.
     void advance(std::size_t count) {
         if (options_.progress) report(count);
@@ -180,18 +186,15 @@ private:
     std::uint64_t start_ = 0;
 };
 
-/// Calls `f(scope)` and `g(scope)`, which run two pieces of a loop. The calls may run in parallel if a place
-/// is free. The caller has a place before and after the call. If one of the two calls throws, the other call
-/// may be left out, so the loop must end in this case.
 template <class F, class G>
-fork_result<F, G> fork_pieces(loop_run& run, fork_scope& scope, F&& f, G&& g) {
-    if (!run.is_limited()) return parallel_invoke(scope, std::forward<F>(f), std::forward<G>(g));
-    if (!run.take_place()) {
-        auto first = fork_call(std::forward<F>(f), scope);
-        return std::tuple_cat(std::move(first), fork_call(std::forward<G>(g), scope));
+fork_result<F, G> loop_run::fork_pieces(fork_scope& scope, F&& f, G&& g) {
+    if (!is_limited()) return ekiden::parallel_invoke(scope, std::forward<F>(f), std::forward<G>(g));
+    if (!take_place()) {
+        auto first = detail::fork_call(std::forward<F>(f), scope);
+        return std::tuple_cat(std::move(first), detail::fork_call(std::forward<G>(g), scope));
     }
-    two_pieces<loop_run> both(run);
-    return parallel_invoke(
+    two_pieces<loop_run> both(*this);
+    return ekiden::parallel_invoke(
         scope,
         [&](fork_scope& s) {
             const typename two_pieces<loop_run>::end_of_one end(both);
@@ -232,8 +235,8 @@ struct splitting_loop {
             };
             if (pace.may_be_long() && next != last && run.has_place()) {
                 std::optional<T> of_thief;
-                fork_pieces(
-                    run, scope,
+                run.fork_pieces(
+                    scope,
                     [&](fork_scope& inner) {
                         inner.offer_all();
                         make_step();
@@ -259,8 +262,8 @@ struct splitting_loop {
 
     /// Runs the two parts of a piece, possibly in parallel.
     T split(fork_scope& scope, std::size_t first, std::size_t middle, std::size_t last) const {
-        auto [left, right] = fork_pieces(
-            run, scope, [this, first, middle](fork_scope& s) { return (*this)(s, first, middle); },
+        auto [left, right] = run.fork_pieces(
+            scope, [this, first, middle](fork_scope& s) { return (*this)(s, first, middle); },
             [this, middle, last](fork_scope& s) { return (*this)(s, middle, last); });
         return combined(std::move(left), std::move(right));
     }
@@ -294,7 +297,7 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step s
     const splitting_loop<no_value, decltype(combine), decltype(make_step)> loop{run, none, combine,
                                                                                 make_step};
     if (total != 0 && !run.is_over())
-        in_fork_tree(
+        detail::in_fork_tree(
             tree, [&](fork_scope& scope) { loop(scope, 0, total); },
             total > 1 ? &history : nullptr); // a single iteration forks no call
     return !run.is_over();
@@ -345,9 +348,9 @@ struct number_range {
 template <class First, class Last>
 number_range<First, Last> numbers_between(const char* algorithm, First first, Last last) {
     if constexpr (std::is_signed_v<First> && std::is_unsigned_v<Last>) {
-        if (first < 0) throw_negative_bound(algorithm, "first", first);
+        if (first < 0) detail::throw_negative_bound(algorithm, "first", first);
     } else if constexpr (std::is_unsigned_v<First> && std::is_signed_v<Last>) {
-        if (last < 0) throw_negative_bound(algorithm, "last", last);
+        if (last < 0) detail::throw_negative_bound(algorithm, "last", last);
     }
     return {first, last};
 }

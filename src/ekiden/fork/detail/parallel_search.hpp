@@ -126,7 +126,7 @@ std::size_t search_range(const char* algorithm, thread_pool* pool, Range& range,
     const auto total = static_cast<std::size_t>(std::ranges::size(range));
     search_pieces<Wanted, part_search<Range, Matches>> pieces(search, total);
     // Long steps, because all threads write the position of the next piece.
-    if (!run_in_order(pool, total, options, pieces, step_aim{8000, 65'536})) throw_stopped(algorithm);
+    if (!detail::run_in_order(pool, total, options, pieces, step_aim{8000, 65'536})) throw_stopped(algorithm);
     return pieces.result();
 }
 

@@ -50,7 +50,7 @@ public:
     merge_of_two(From left, From left_end, From right, From right_end, To to, Compare& compare) noexcept
         : left_(left), left_end_(left_end), right_(right), right_end_(right_end), to_(to), compare_(compare) {
     }
-    ~merge_of_two() { moved(right_, right_end_, moved(left_, left_end_, to_)); }
+    ~merge_of_two() { detail::moved(right_, right_end_, detail::moved(left_, left_end_, to_)); }
     merge_of_two(const merge_of_two&) = delete;
     merge_of_two& operator=(const merge_of_two&) = delete;
 
@@ -126,7 +126,7 @@ void insertion_sort(Iterator first, Iterator last, Compare& compare) {
         std::iter_value_t<Iterator> value;
         Iterator at;
         explicit hole(Iterator from) : value(std::ranges::iter_move(from)), at(from) {}
-        ~hole() { moved(std::addressof(value), std::addressof(value) + 1, at); }
+        ~hole() { detail::moved(std::addressof(value), std::addressof(value) + 1, at); }
         hole(const hole&) = delete;
         hole& operator=(const hole&) = delete;
     };

@@ -106,7 +106,7 @@ public:
             lent_record lent(owner, *r);
             try { // if the lanes refuse the record or throw, they destroy `lent`
                 if constexpr (is_coroutine)
-                    spawn_in_turn(lanes_, lane_of(*r), turn{this, std::move(lent)});
+                    ekiden::spawn_in_turn(lanes_, lane_of(*r), turn{this, std::move(lent)});
                 else
                     static_cast<void>(lanes_.post(
                         lane_of(*r), [this, lent = std::move(lent)]() mutable { call_function(f_, lent); }));

@@ -45,7 +45,7 @@ public:
     template <class Which, class F>
     bool give(const Which& to, F&& f, const char* where, task_order order) {
         if (takes_no_more()) [[unlikely]] // in this case, the inner executor refuses the task
-            return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
+            return ekiden::accept_task(Executor(inner), ekiden::make_task(std::forward<F>(f), where), order);
         const made task = make(to, std::forward<F>(f), where);
         return enqueue(task.shard, task.given, order);
     }
@@ -55,7 +55,7 @@ public:
     bool give(short_list<listed_key<Key>>& keys, F&& f, const char* where, task_order order) {
         const std::size_t count = keys.size();
         if (count == 0 || takes_no_more())
-            return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
+            return ekiden::accept_task(Executor(inner), ekiden::make_task(std::forward<F>(f), where), order);
         expect_key_count(count, where);
         const listed_key<Key>& first = *keys.begin();
         if (count == 1 && !first.is_shared) {
@@ -63,7 +63,7 @@ public:
             return give(known_lane{first.shard, first.where}, std::forward<F>(f), where, order);
         }
         refuse_in_child(where);
-        refuse_empty<std::decay_t<F>>(f, where);
+        ekiden::refuse_empty<std::decay_t<F>>(f, where);
         sort_by_shard(keys);
         using request = lane_request_of<Key, std::decay_t<F>>;
         return enqueue(request::make({keys.begin(), count}, std::forward<F>(f)), order);
@@ -86,7 +86,7 @@ public:
     /// the function.
     template <class Which, class F>
     void dispatch(const Which& to, F&& f) {
-        if (takes_no_more() || !calls_in_place(inner))
+        if (takes_no_more() || !ekiden::calls_in_place(inner))
             return static_cast<void>(give(to, std::forward<F>(f), "dispatch", task_order::usual));
         const made task = make(to, std::forward<F>(f), "dispatch");
         if (!runs_here(task.shard, task.given)) (void)enqueue(task.shard, task.given, task_order::usual);
@@ -250,11 +250,11 @@ private:
     [[nodiscard]] keyed_task* make_keyed(F&& f, const char* where, Which&... which) {
         using callable = std::decay_t<F>;
         refuse_in_child(where);
-        refuse_empty<callable>(f, where);
+        ekiden::refuse_empty<callable>(f, where);
         if constexpr (std::is_nothrow_move_constructible_v<callable>)
             return recycler::create<keyed<Base, callable>>(std::forward<F>(f), which...);
         else
-            return make_keyed<Base>(owned_task(make_task(std::forward<F>(f))), where, which...);
+            return make_keyed<Base>(owned_task(ekiden::make_task(std::forward<F>(f))), where, which...);
     }
     [[nodiscard]] static lane* lane_at(lane_shard& s, const Key& key, lane_hash hashed) {
         return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
@@ -278,7 +278,7 @@ private:
 
     static bool schedule(lanes_state& self, task* drain, task_order order) {
         const Executor copied = static_cast<keyed_state&>(self).inner; // the drain may destroy `self`
-        return accept_task(copied, drain, order);
+        return ekiden::accept_task(copied, drain, order);
     }
     static lane* lane_of(lane_shard& s, keyed_task& given) noexcept {
         // The task destroys its key later, without the lock, even if the key has been moved from.
@@ -308,8 +308,8 @@ private:
     }
     static void end_lane(lane& of) noexcept { recycler::destroy(static_cast<entry*>(&of)); }
     static void report(lanes_state& self) noexcept {
-        report_unhandled(static_cast<keyed_state&>(self).inner,
-                         type_description<lanes<Key, Executor, Hash>>());
+        ekiden::report_unhandled(static_cast<keyed_state&>(self).inner,
+                                 type_description<lanes<Key, Executor, Hash>>());
     }
     static void note_delay(lanes_state& self, const lane& of, std::uint64_t ns) noexcept {
         auto& own = static_cast<keyed_state&>(self);

@@ -37,13 +37,13 @@ template <class Enum, std::size_t... I>
 constexpr std::size_t count(std::index_sequence<I...>) noexcept {
     std::size_t found = 0;
     // Stops at the first value that has no enumerator.
-    (void)((enumerator_name<static_cast<Enum>(I)>().empty() ? false : (++found, true)) && ...);
+    (void)((ekiden::enumerator_name<static_cast<Enum>(I)>().empty() ? false : (++found, true)) && ...);
     return found;
 }
 
 // This is a variable, so that the compiler counts the enumerators of a type only once.
 template <class Enum>
-inline constexpr std::size_t number = count<Enum>(std::make_index_sequence<80>());
+inline constexpr std::size_t number = enumerators::count<Enum>(std::make_index_sequence<80>());
 
 } // namespace enumerators
 
@@ -60,7 +60,8 @@ template <class Enum>
 [[nodiscard]] constexpr std::string_view enumerator_name(Enum value) noexcept {
     return [value]<std::size_t... I>(std::index_sequence<I...>) {
         std::string_view name;
-        (void)((value == static_cast<Enum>(I) && (name = enumerator_name<static_cast<Enum>(I)>(), true))
+        (void)((value == static_cast<Enum>(I)
+                && (name = ekiden::enumerator_name<static_cast<Enum>(I)>(), true))
                || ...);
         return name;
     }(std::make_index_sequence<enumerator_count<Enum>()>());

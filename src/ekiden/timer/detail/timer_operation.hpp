@@ -117,9 +117,9 @@ private:
         const Executor where(self.executor_);
         const task_offer offer(self);
         try {
-            accept_task(where, &self, task_order::immediate);
+            ekiden::accept_task(where, &self, task_order::immediate);
         } catch (...) { // an executor that throws may have accepted the task nevertheless
-            if (offer.came_back()) report_unhandled(where, type_description<Handler>());
+            if (offer.came_back()) ekiden::report_unhandled(where, type_description<Handler>());
         }
         if (offer.came_back()) self.end_unrun();
     }
