@@ -4,8 +4,8 @@ Call: own_names.py SRC COMPILER OPTION...
 
 The deleted functions are in the namespace of the program. There is one for each name that a header in SRC/ekiden
 calls. An unqualified call in a template of the library, with an argument of a type of the program, finds the deleted
-function, and does not compile. There is no exception, because the library finds no function by the namespaces of its
-arguments by intention, except operators.
+function, and does not compile. No name is left out, because the library finds only operators by the namespaces of
+their arguments.
 """
 import pathlib
 import re

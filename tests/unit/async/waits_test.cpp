@@ -195,7 +195,7 @@ constexpr end when_stopped = tells_stop<Row> ? end::not_done : end::canceled;
 
 /// The end of an operation with this result.
 template <class Result>
-end end_of(Result& result) {
+end end_of(Result result) {
     bool done = true;
     if constexpr (std::is_same_v<Result, queue_status>)
         done = result == queue_status::done;
@@ -235,25 +235,16 @@ coroutine<end> awaited(Row& row, call c) {
                 co_await row.plain();
                 co_return end::done;
             } else {
-                auto result = co_await row.plain();
-                co_return end_of(result);
+                co_return end_of(co_await row.plain());
             }
-        case call::form::limit: {
-            auto result = co_await row.limited(c.limit);
-            co_return end_of(result);
-        }
-        case call::form::token: {
-            auto result = co_await row.limited(c.token);
-            co_return end_of(result);
-        }
-        case call::form::duration: {
-            auto result = co_await row.in(c.duration);
-            co_return end_of(result);
-        }
-        case call::form::time: {
-            auto result = co_await row.at(c.time);
-            co_return end_of(result);
-        }
+        case call::form::limit:
+            co_return end_of(co_await row.limited(c.limit));
+        case call::form::token:
+            co_return end_of(co_await row.limited(c.token));
+        case call::form::duration:
+            co_return end_of(co_await row.in(c.duration));
+        case call::form::time:
+            co_return end_of(co_await row.at(c.time));
         }
     } catch (const operation_canceled&) {
         co_return end::canceled;
