@@ -151,9 +151,9 @@ std::vector<cell_result> run_table(const experiment& e, const plan& how, std::ve
             if (interrupted()) return measured(cells);
             progressed(cell, round);
             if (!run_once(e, how, round, cell)) return measured(cells);
-            tell.after(e, measured(cells), false);
+            tell.after(e, measured(cells));
         }
-        tell.after(e, measured(cells), true);
+        tell.after(e, measured(cells));
     }
     return cells;
 }

@@ -43,7 +43,7 @@ struct observer {
     std::function<void(const cell_result& cell, unsigned round, double share)> before;
     /// Called after each process, and again after each round, with the current table. The table omits cells
     /// that have not been measured.
-    std::function<void(const experiment& e, std::span<const cell_result> table, bool round_ended)> after;
+    std::function<void(const experiment& e, std::span<const cell_result> table)> after;
 };
 
 /// Runs the cells of `e`. Does not repeat cells that fail. If interrupted, terminates the running process and

@@ -1,5 +1,6 @@
 #include <lab/harness/registry.hpp>
 #include <lab/harness/results_file.hpp>
+#include <lab/harness/usage.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -101,7 +102,6 @@ json results_file::document() const {
 
 bool results_file::write() {
     const std::string text = document().dump(1) + '\n';
-    size_ = text.size();
     std::error_code error;
     const std::filesystem::path target(path_);
     if (std::filesystem::exists(target, error) && !std::filesystem::is_regular_file(target, error)) {
@@ -118,6 +118,13 @@ bool results_file::write() {
     if (!error) std::filesystem::rename(unfinished, target, error);
     if (error) std::cerr << "ekiden-lab: cannot write '" << path_ << "': " << error.message() << '\n';
     return !error;
+}
+
+bool results_file::write_if_due() {
+    const double now_s = usage_now().wall_s;
+    if (now_s < due_s_) return true;
+    due_s_ = now_s + 5;
+    return write();
 }
 
 } // namespace lab

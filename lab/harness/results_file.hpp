@@ -6,7 +6,6 @@
 
 #include <lab/harness/results.hpp>
 
-#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -38,9 +37,9 @@ public:
     /// error if it did not.
     bool write();
 
-    /// Returns whether the file is small enough to write it after each process without disturbing the
-    /// measurement. The file of a full run is larger and is written after each round.
-    [[nodiscard]] bool small() const { return size_ < (2U << 20U); }
+    /// Like write(), but writes at most once in five seconds, because a write of the whole file takes longer
+    /// than many processes run. The first call writes.
+    bool write_if_due();
 
 private:
     void take_over();
@@ -51,7 +50,7 @@ private:
     std::string remark_;
     std::map<std::string, std::vector<nlohmann::json>> cells_; // by the name of the experiment
     std::map<std::string, experiment> described_; // the experiments of this run, with its variants
-    std::size_t size_ = 0;
+    double due_s_ = 0;                            // when write_if_due() next writes
 };
 
 } // namespace lab

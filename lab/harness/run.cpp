@@ -93,9 +93,9 @@ int run(const std::vector<experiment>& some, const plan& how, const std::string&
                                share);
                  },
              .after =
-                 [&](const experiment& of, std::span<const cell_result> table, bool round_ended) {
+                 [&](const experiment& of, std::span<const cell_result> table) {
                      results.put(of, table);
-                     if (round_ended || results.small()) well = results.write() && well;
+                     well = results.write_if_due() && well;
                  }});
         line.clear();
         show(result, how, usage_now().wall_s - experiment_begin_s);

@@ -129,10 +129,10 @@ private:
                            {.before = [&](const cell_result& cell, unsigned round,
                                           double share) { progress_.show(title, cell, round, share); },
                             .after =
-                                [&](const experiment&, std::span<const cell_result> table, bool round_ended) {
+                                [&](const experiment&, std::span<const cell_result> table) {
                                     if (!is_kept) return;
                                     results_.put(e, table);
-                                    if (round_ended || results_.small()) well = results_.write() && well;
+                                    well = results_.write_if_due() && well;
                                 }});
         progress_.clear();
         for (const cell_result& cell : found.cells)
