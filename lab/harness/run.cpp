@@ -85,18 +85,18 @@ int run(const std::vector<experiment>& some, const plan& how, const std::string&
     for (const experiment& e : some) {
         if (interrupted()) break;
         const double experiment_begin_s = usage_now().wall_s;
-        const experiment_result result = run_experiment(
-            e, how,
-            {.before =
-                 [&](const cell_result& cell, unsigned round, double share) {
-                     line.show(e.name + ", " + cell.variant + (cell.pinned ? ", pinned" : ""), cell, round,
-                               share);
-                 },
-             .after =
-                 [&](const experiment& of, std::span<const cell_result> table) {
-                     results.put(of, table);
-                     well = results.write_if_due() && well;
-                 }});
+        const experiment_result result =
+            run_experiment(e, how,
+                           {.before =
+                                [&](const cell_result& cell, unsigned round, double share) {
+                                    line.show(e.name + ", " + cell.variant + (cell.pinned ? ", pinned" : ""),
+                                              cell, round, share);
+                                },
+                            .after =
+                                [&](const experiment& of, std::span<const cell_result> table) {
+                                    results.put(of, table);
+                                    well = results.write_if_due() && well;
+                                }});
         line.clear();
         show(result, how, usage_now().wall_s - experiment_begin_s);
         well = well && !own_cell_failed(result);

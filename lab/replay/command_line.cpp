@@ -124,16 +124,15 @@ private:
                        .turns_per_us = turns_per_us_,
                        .input = to_input(trace_path_, rate, requests_at(rate))};
         bool well = true;
-        found =
-            run_experiment(one, how,
-                           {.before = [&](const cell_result& cell, unsigned round,
-                                          double share) { progress_.show(title, cell, round, share); },
-                            .after =
-                                [&](const experiment&, std::span<const cell_result> table) {
-                                    if (!is_kept) return;
-                                    results_.put(e, table);
-                                    well = results_.write_if_due() && well;
-                                }});
+        found = run_experiment(one, how,
+                               {.before = [&](const cell_result& cell, unsigned round,
+                                              double share) { progress_.show(title, cell, round, share); },
+                                .after =
+                                    [&](const experiment&, std::span<const cell_result> table) {
+                                        if (!is_kept) return;
+                                        results_.put(e, table);
+                                        well = results_.write_if_due() && well;
+                                    }});
         progress_.clear();
         for (const cell_result& cell : found.cells)
             has_failed_ = has_failed_ || cell.status == cell_result::state::failed;

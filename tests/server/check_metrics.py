@@ -92,6 +92,7 @@ def check_screen(dev, port, how_to_end):
     """Checks the output on a separate terminal, and that the terminal is restored."""
     process, terminal = pty.fork()
     if process == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts what it does not wait for with SIGINT ignored
         os.execve(dev, top(dev, port, "--interval", "0.1"), {**os.environ, "TERM": "xterm"})
     shown = b""
 

@@ -3,6 +3,7 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,7 @@ def main(program, dev):
 def check_screen(command, folder):
     process, terminal = pty.fork()
     if process == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts what it does not wait for with SIGINT ignored
         os.chdir(folder)
         os.environ["TERM"] = "xterm"
         os.environ["COLUMNS"] = "120"

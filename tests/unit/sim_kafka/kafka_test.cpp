@@ -1,4 +1,5 @@
 // The logic of the Kafka worker under seeds: nothing lost, order per key, commits only by owners.
+#include "../effort.hpp"
 #include "cluster.hpp"
 #include "consume.hpp"
 
@@ -7,6 +8,8 @@
 #include <memory>
 
 namespace {
+
+using ekiden_test::is_sanitized;
 
 /// A member of the group that counts its partitions.
 struct counting_port final : sim_kafka::member_port {
@@ -18,7 +21,7 @@ struct counting_port final : sim_kafka::member_port {
 } // namespace
 
 TEST_CASE("workers that are killed, stopped and moved handle each record, once per commit, in order") {
-    auto result = ekiden::sim::explore(sim_kafka::options_of(1000), sim_kafka::consume);
+    auto result = ekiden::sim::explore(sim_kafka::options_of(is_sanitized ? 300 : 1000), sim_kafka::consume);
     CHECK_MESSAGE(result.is_clean(), result.text);
     for (const char* mark :
          {"exactly once", "at least once", "killed", "moved", "lost", "a session has expired",
@@ -36,7 +39,7 @@ TEST_CASE("a partition with metadata of another program or a newer version does 
 }
 
 TEST_CASE("behind a record that is stuck, other keys continue to the end of the window") {
-    auto chosen = sim_kafka::options_of(100);
+    auto chosen = sim_kafka::options_of(is_sanitized ? 30 : 100);
     chosen.faults = {};
     auto result = ekiden::sim::explore(chosen, sim_kafka::stick);
     CHECK_MESSAGE(result.is_clean(), result.text);
