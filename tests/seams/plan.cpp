@@ -63,7 +63,7 @@ struct site {
     int place = -1; ///< -1 for a driver
     unsigned driver = 0;
     bool is_top = true;   ///< not inside a callable
-    bool in_lock = false; ///< the test holds a mutex
+    bool in_lock = false; ///< the thread holds a mutex of the test
     bool in_fork = false; ///< inside a call of fork-join, so it must not wait
     bool in_coroutine = false;
     bool may_not_wait = false; ///< inside a lane whose posts wait for room
@@ -459,8 +459,11 @@ site maker::inside(const action& a, const site& s) const {
         break;
     }
     in.place = static_cast<int>(a.what == kind::group ? first_plain(a.context) : a.place);
-    if (a.what != kind::dispatch) in.in_lock = in.in_fork = in.may_not_wait = false;
-    // A dispatch may run its function inside the caller, which then waits for it.
+    // A dispatch may run its function inside the caller, which then waits for it and keeps its locks.
+    if (a.what == kind::dispatch)
+        in.in_lock = s.in_lock || s.has_co_lock;
+    else
+        in.in_lock = in.in_fork = in.may_not_wait = false;
     const bool waits =
         a.what == kind::get || a.what == kind::group || a.what == kind::sync_wait || a.what == kind::dispatch;
     const bool is_serial = s.place >= 0 && !is_plain(static_cast<unsigned>(s.place));
