@@ -232,7 +232,10 @@ private:
     }
 
     service& add_or_drop(std::unique_ptr<service> fresh, const void* key) {
-        const std::lock_guard guard(adding_);
+        // In the child of a fork(), a thread that exists only in the parent may hold adding_. So the parent's
+        // contexts share another lock there.
+        static sys::slow_lock adding_in_child;
+        const std::lock_guard guard(is_in_forked_child() ? adding_in_child : adding_);
         if (service* const found = find(key)) return *found; // another thread has added the service
         fresh->key_ = key;
         fresh->older_ = newest_.load(sys::relaxed);

@@ -250,6 +250,35 @@ TEST_CASE(
     CHECK_NOTHROW(group.wait());
 }
 
+static std::atomic<bool> is_being_added{false};
+static std::atomic<bool> may_be_added{false};
+
+TEST_CASE("a child gets new services of the parent's context, even if a thread was adding one at the fork") {
+    struct slow_service final : ekiden::execution_context::service {
+        explicit slow_service(ekiden::execution_context& owner) : service(owner) {}
+        void added() noexcept override {
+            is_being_added = true;
+            while (!may_be_added) std::this_thread::yield();
+        }
+    };
+    struct other_service final : ekiden::execution_context::service {
+        explicit other_service(ekiden::execution_context& owner) : service(owner) {}
+    };
+    thread_pool pool({.threads = 1});
+    std::thread adder([&] { (void)ekiden::use_service<slow_service>(pool); });
+    while (!is_being_added) std::this_thread::yield();
+    child_process child;
+    if (child.fork()) {
+        (void)ekiden::use_service<other_service>(pool);
+        ::_exit(ekiden::has_service<other_service>(pool) ? 0 : 1);
+    }
+    const ended_child ended = child.wait();
+    may_be_added = true;
+    adder.join();
+    CHECK(ended.exit_code == 0);
+    CHECK(ended.signal == 0);
+}
+
 TEST_CASE(
     "the child of a task's fork that returns from the task ends with a message and runs no other task") {
     const shared_with_child<std::atomic<int>> run_in_child;
