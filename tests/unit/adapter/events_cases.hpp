@@ -83,8 +83,7 @@ TEST_CASE("a poll of a loop runs what has ended in Asio, one at a time if asked 
     while (calls == 0) CHECK(p.loop.poll_one() <= 1);
     CHECK(calls == 1);
     while (calls != 2) CHECK(p.loop.run_one() == 1);
-    (void)p.loop.poll();
-    CHECK(p.loop.is_stopped());
+    while (!p.loop.is_stopped()) (void)p.loop.poll(); // a thread of Asio may end its work after the call
 }
 
 #ifdef EKIDEN_LOOP_HAS_EVENTS
