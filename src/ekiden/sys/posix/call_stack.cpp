@@ -71,7 +71,8 @@ struct stack_request {
 constinit stack_request wanted;
 
 /// In the child of a fork(), the thread that asks does not exist.
-[[maybe_unused]] const bool is_made_anew = at_fork(nullptr, nullptr, [] { ::new (&wanted) stack_request; });
+[[maybe_unused]] const bool is_request_made_anew =
+    at_fork(nullptr, nullptr, [] { ::new (&wanted) stack_request; });
 
 /// The handler of the signal, in the thread whose call stack is read.
 void answer(int /*signal*/) {

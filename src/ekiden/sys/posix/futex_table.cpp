@@ -44,7 +44,7 @@ void make_anew_in_child() noexcept {
     table.process.store(::getpid(), relaxed);
 }
 
-[[maybe_unused]] const bool is_made_anew =
+[[maybe_unused]] const bool is_table_made_anew =
     (table.process.store(::getpid(), relaxed), at_fork(nullptr, nullptr, &make_anew_in_child));
 
 /// The bucket of a word. The calling thread holds the lock of the bucket.
