@@ -37,8 +37,8 @@ public:
     /// error if it did not.
     bool write();
 
-    /// Like write(), but writes at most once in five seconds, because a write of the whole file takes longer
-    /// than many processes run. The first call writes.
+    /// Like write(), but writes at most once in five seconds, because each write creates the whole file. The
+    /// first call writes. Returns true if it does not write.
     bool write_if_due();
 
 private:

@@ -459,7 +459,7 @@ site maker::inside(const action& a, const site& s) const {
         break;
     }
     in.place = static_cast<int>(a.what == kind::group ? first_plain(a.context) : a.place);
-    // A dispatch may run its function inside the caller, which then waits for it and keeps its locks.
+    // dispatch() may run the function in the calling thread. Then the caller holds its locks meanwhile.
     if (a.what == kind::dispatch)
         in.in_lock = s.in_lock || s.has_co_lock;
     else
