@@ -7,7 +7,7 @@
 #include <ekiden/async/detail/root_coroutine.hpp>
 #include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/detail/suspension.hpp>
-#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/thread.hpp>

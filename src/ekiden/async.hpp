@@ -15,7 +15,6 @@
 #include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/environment.hpp>
 #include <ekiden/async/get_environment.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/resume_on.hpp>
 #include <ekiden/async/select.hpp>
 #include <ekiden/async/sleep.hpp>

@@ -11,8 +11,8 @@
 #include <ekiden/async/detail/suspension.hpp>
 #include <ekiden/async/environment.hpp>
 #include <ekiden/async/get_environment.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/execution/executor.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <concepts>

@@ -8,10 +8,10 @@
 #include <ekiden/async/detail/coroutine_promise.hpp>
 #include <ekiden/async/detail/lock_awaiter.hpp>
 #include <ekiden/async/detail/suspension.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/detached.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/lanes/lane_turn.hpp>
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sync/detail/lock_access.hpp>

@@ -5,8 +5,8 @@
 
 #include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/detail/suspension.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/future/future.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/future/shared_future.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/mutant.hpp>

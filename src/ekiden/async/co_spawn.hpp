@@ -8,7 +8,6 @@
 #include <ekiden/async/detail/root_coroutine.hpp>
 #include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/get_environment.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/execution/associated_allocator.hpp>
 #include <ekiden/execution/associated_executor.hpp>
@@ -17,6 +16,7 @@
 #include <ekiden/execution/detail/initiate.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/use_future.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 
 #include <concepts>
 #include <exception>

@@ -6,6 +6,7 @@
 
 #include <ekiden/async/detail/await_in_place.hpp>
 #include <ekiden/async/detail/coroutine_promise.hpp>
+#include <ekiden/queue/task.hpp>
 #include <ekiden/sys/contract.hpp>
 
 #include <coroutine>
@@ -224,6 +225,9 @@ coroutine<T> detail::coroutine_promise_with<T>::get_return_object() noexcept {
     auto& whole = static_cast<coroutine_promise_of<T>&>(*this);
     return coroutine<T>(std::coroutine_handle<coroutine_promise_of<T>>::from_promise(whole));
 }
+
+template <class T>
+inline constexpr bool detail::begins_when_awaited<coroutine<T>> = true;
 
 } // namespace ekiden::inline EKIDEN_ABI
 

@@ -6,9 +6,9 @@
 
 #include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/detail/suspension.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/execution/async_result.hpp>
 #include <ekiden/execution/use_future.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 
 #include <coroutine>
 #include <exception>

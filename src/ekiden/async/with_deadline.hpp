@@ -6,8 +6,8 @@
 
 #include <ekiden/async/detail/awaited_timer.hpp>
 #include <ekiden/async/detail/group.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/context/simulated.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 

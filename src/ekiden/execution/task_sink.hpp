@@ -25,8 +25,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Causes a compile error with a message if no copy of `F` can be made, or if `F` cannot be called without
-/// arguments.
+/// Causes a compile error with a message if no copy of `F` can be made, if `F` cannot be called without
+/// arguments, or if `F` returns a coroutine.
 template <class F>
 constexpr void expect_callable_without_arguments() {
     static_assert(
@@ -35,6 +35,11 @@ constexpr void expect_callable_without_arguments() {
     static_assert(std::invocable<std::decay_t<F>&>,
                   "ekiden: post: the callable must be callable without arguments; std::bind_front, or a "
                   "lambda that captures them, makes it so. submit() takes arguments");
+    if constexpr (std::invocable<std::decay_t<F>&>) {
+        static_assert(!begins_when_awaited<std::invoke_result_t<std::decay_t<F>&>>,
+                      "ekiden: post: the callable returns a coroutine, which would never run: pass it to "
+                      "co_spawn() or to async_scope::spawn()");
+    }
 }
 
 /// Returns a callable that stores `f` and its arguments.
@@ -133,7 +138,7 @@ public:
 
     /// Runs `f(args...)` later, with copies of `f` and of the arguments. Rvalues are moved instead of copied.
     /// Returns a future for the result of the call. Throws like post(). If the context accepts no more tasks,
-    /// the future reports std::system_error(operation_canceled).
+    /// the future reports operation_canceled.
     template <class F, class... Args>
         requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>)
     auto submit(F&& f, Args&&... args) const {

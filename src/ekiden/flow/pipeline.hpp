@@ -62,6 +62,9 @@ class pipeline {
     static_assert((detail::is_stage<Stages> && ...),
                   "ekiden: pipeline: pass each callable through in_order_stage(), any_order_stage() or "
                   "parallel_stage()");
+    static_assert(detail::begins_in_order<Stages...>,
+                  "ekiden: pipeline: the first stage makes the items one at "
+                  "a time: pass it through in_order_stage()");
 
 public:
     /// Constructs a pipeline of the given stages, from the first to the last. See in_order_stage(),
@@ -91,10 +94,15 @@ public:
     bool run(const pipeline_options& options = {}) { return run(this_pool(), options); }
 
     /// Starts a run in workers of `pool`, and returns its future at once. The future has the result of run(),
-    /// or the first exception. The other exceptions are dropped. A coroutine can await the future. Throws
-    /// like run(), except for exceptions of the stages.
+    /// or the first exception. The other exceptions are dropped. A coroutine can await the future. If the
+    /// pool is stopped while coroutines of the run wait, the future may become ready only when the pool is
+    /// destroyed. Throws like run(), except for exceptions of the stages.
     [[nodiscard]] future<bool> start(thread_pool& pool, const pipeline_options& options = {}) {
         return begin(pool.get_executor(), options, nullptr);
+    }
+    /// Starts a run like the overload with a pool, in this_pool().
+    [[nodiscard]] future<bool> start(const pipeline_options& options = {}) {
+        return start(this_pool(), options);
     }
     /// Starts a run on the executor `where`. The stages run as functions of this executor.
     template <executor E>

@@ -138,10 +138,15 @@ public:
     bool run(const task_graph_options& options = {}) { return run(this_pool(), options); }
 
     /// Starts a run in workers of `pool`, and returns its future at once. The future has the result of run(),
-    /// or the first exception. The other exceptions are dropped. A coroutine can await the future. Throws
-    /// like run(), except for exceptions of the nodes.
+    /// or the first exception. The other exceptions are dropped. A coroutine can await the future. If the
+    /// pool is stopped while coroutines of the run wait, the future may become ready only when the pool is
+    /// destroyed. Throws like run(), except for exceptions of the nodes.
     [[nodiscard]] future<bool> start(thread_pool& pool, const task_graph_options& options = {}) {
         return run_.start(pool.get_executor(), options.stop, nullptr);
+    }
+    /// Starts a run like the overload with a pool, in this_pool().
+    [[nodiscard]] future<bool> start(const task_graph_options& options = {}) {
+        return start(this_pool(), options);
     }
     /// Starts a run on the executor `where`. The nodes run as functions of this executor.
     template <executor E>

@@ -40,7 +40,7 @@ bool has_element(const char* algorithm, thread_pool* pool, Range& range, Predica
 /// `predicate`. An element may be tested more than once. All threads share one `predicate`.
 ///
 /// If a call of `predicate` throws, the search ends and throws this exception. Throws
-/// std::system_error(operation_canceled) if a stop is requested through `options.stop` before the end.
+/// operation_canceled if a stop is requested through `options.stop` before the end.
 /// `options.progress` counts only the elements that the search tests. In all other respects, the function
 /// behaves like parallel_for().
 template <std::ranges::random_access_range Range, class Predicate>

@@ -51,7 +51,7 @@ std::ranges::borrowed_iterator_t<Range> find_value(thread_pool* pool, Range&& ra
 /// all of them. It may test one element more than once. All threads share one `predicate`.
 ///
 /// If a call of `predicate` throws, the search ends and throws this exception, even if an earlier element
-/// matches. Throws std::system_error(operation_canceled) if a stop is requested through `options.stop` before
+/// matches. Throws operation_canceled if a stop is requested through `options.stop` before
 /// the end. `options.progress` counts only the elements that the search tests. In all other respects, the
 /// function behaves like parallel_for().
 template <std::ranges::random_access_range Range, class Predicate>

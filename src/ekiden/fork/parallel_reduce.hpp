@@ -152,7 +152,7 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, 
 /// floating-point numbers, is the same in every call.
 ///
 /// If `map` or `combine` throws, the reduction ends and throws this exception. Throws
-/// std::system_error(operation_canceled) if a stop is requested before the end. In all other respects, the
+/// operation_canceled if a stop is requested before the end. In all other respects, the
 /// function behaves like parallel_for().
 template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
 [[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine = {},

@@ -246,7 +246,8 @@ bool stable_sort_elements(thread_pool* pool, Iterator first, Iterator last, Comp
 /// thread and workers of this_pool() sort in parallel.
 ///
 /// Needs memory for as many elements as the range has. Throws std::bad_alloc and has no effect if there is
-/// not enough memory. Integers in ascending or descending order need no memory.
+/// not enough memory. A sorted range needs no memory. A contiguous range of integers needs none, either, if
+/// `compare` is a std::less or a std::greater.
 ///
 /// All threads share one `compare`. If `compare` throws, the sort ends. parallel_stable_sort() throws the
 /// exception when no thread sorts any more, and suppressed_exceptions() returns the other exceptions. If a

@@ -84,6 +84,11 @@ public:
         static_assert(can_be_called, "ekiden: task_group::spawn takes a callable without parameters, or with "
                                      "one of type std::stop_token");
         if constexpr (can_be_copied && can_be_called) {
+            using result = decltype(std::declval<member<callable>&>().call());
+            static_assert(!detail::begins_when_awaited<result>,
+                          "ekiden: task_group::spawn: the callable returns a "
+                          "coroutine, which would never run: pass it to "
+                          "async_scope::spawn()");
             ekiden::refuse_empty<callable>(f, "task_group::spawn");
             adding here(*this);
             // A closed pool drops the task.
@@ -104,7 +109,7 @@ public:
     ///
     /// If tasks have thrown, throws the exception that was thrown first. suppressed_exceptions() returns the
     /// other exceptions in the order in which they were thrown. If the pool was stopped and has dropped
-    /// tasks, std::system_error(operation_canceled) counts as the last exception. After request_stop(),
+    /// tasks, operation_canceled counts as the last exception. After request_stop(),
     /// wait() may throw std::bad_alloc. If wait() throws std::bad_alloc, the stop remains requested. In the
     /// child process of a fork(), throws std::system_error(operation_not_permitted) if tasks of the parent
     /// process have not ended.
@@ -187,13 +192,16 @@ private:
         void operator()() {
             if (!place.begin()) return;
             try {
-                if constexpr (std::invocable<F&, std::stop_token>)
-                    std::invoke(f, place.group().get_stop_token());
-                else
-                    std::invoke(f);
+                static_cast<void>(call());
             } catch (...) {
                 place.group().failed();
             }
+        }
+        decltype(auto) call() {
+            if constexpr (std::invocable<F&, std::stop_token>)
+                return std::invoke(f, place.group().get_stop_token());
+            else
+                return std::invoke(f);
         }
     };
 

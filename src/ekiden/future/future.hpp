@@ -48,7 +48,7 @@ public:
     friend void swap(future& one, future& other) noexcept { one.swap(other); }
 
     /// Waits like wait(), and returns the result. Throws the exception that the task has thrown, or that
-    /// set_exception() of the promise has set. Throws std::system_error(operation_canceled) if the task was
+    /// set_exception() of the promise has set. Throws operation_canceled if the task was
     /// canceled, or if the pool was stopped before it ran the task. Throws std::future_error(broken_promise)
     /// if the promise was destroyed without a result. Afterwards valid() is false.
     R get() {
@@ -65,7 +65,7 @@ public:
     [[nodiscard]] shared_future<R> share() noexcept { return shared_future<R>(std::move(*this)); }
 
     /// Cancels the task if no worker has begun it, and returns true. The call destroys the callable, the task
-    /// does not run, and get() throws std::system_error(operation_canceled). Returns false and has no effect
+    /// does not run, and get() throws operation_canceled. Returns false and has no effect
     /// if the task has begun, has completed, or was canceled before. Always returns false for the future of a
     /// promise. Takes constant time.
     bool cancel() { return this->valid_state()->cancel(); }

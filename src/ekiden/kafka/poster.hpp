@@ -83,7 +83,7 @@ public:
                             const headers& with = {}) const;
     /// Sends a record like post(). The future gets the place of the record when all in-sync replicas have it.
     /// The future reports a failure as kafka::error. If the record is refused, the future reports
-    /// std::system_error(operation_canceled), or kafka::error after a fatal error or a changed number of
+    /// operation_canceled, or kafka::error after a fatal error or a changed number of
     /// partitions.
     [[nodiscard]] future<position> submit(std::string_view key, std::optional<std::string_view> value,
                                           const headers& with = {}) const;

@@ -8,7 +8,8 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Returns the default pool of this process. The first call starts the pool, with one worker for each usable
-/// processor.
+/// processor. The threads are named default-0, default-1 and so on. The other options have their default
+/// values. So the pool starts no further thread while tasks block.
 ///
 /// The default pool is never destroyed, so it works until the end of the program. Tasks that are still queued
 /// at the end of the program are lost. In the child of a fork(), the first call starts a new pool.

@@ -38,8 +38,8 @@ struct slow_task_report {
 /// add_metrics() exports them to Prometheus. Any thread may call all members except the destructor.
 class slow_task_history {
 public:
-    /// Keeps the newest `most` reports.
-    explicit slow_task_history(std::size_t most = 8) noexcept : most_(most) {}
+    /// Keeps the newest `most` reports. Throws std::bad_alloc.
+    explicit slow_task_history(std::size_t most = 8) : most_(most) {}
 
     /// Adds a report, and drops the oldest report if there are more than `most`. If there is no memory, the
     /// call has no effect.

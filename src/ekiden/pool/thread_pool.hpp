@@ -39,19 +39,21 @@ enum class placement : std::uint8_t {
     numa,    ///< each worker runs on one NUMA node; the workers are spread evenly over the nodes
 };
 
-/// The options of a thread_pool.
+/// The options of a thread_pool. No duration may be negative.
 struct thread_pool_options {
     /// The largest accepted number of threads.
     static constexpr unsigned most_threads = 4096;
     /// The largest accepted spin_time.
     static constexpr std::chrono::microseconds longest_spin = std::chrono::seconds(10);
 
-    unsigned threads = 0;                          ///< how many workers; 0 means one per usable processor
+    /// How many workers, at most 4,096. The value 0 means one per usable processor.
+    unsigned threads = 0;
     std::string name = "ekiden";                   ///< the threads are named name-0, name-1 and so on
     ekiden::placement placement = placement::none; ///< A hint, which the system may refuse.
     /// The largest number of threads while some threads are blocked. A thread counts as blocked in a
     /// blocking_region. A thread also counts as blocked if the watch finds that the thread blocks outside of
-    /// a blocking_region. The value 0 means that the limit is `threads`. See elastic.md.
+    /// a blocking_region. The value 0 means that the limit is `threads`. Other values are `threads` to 4,096.
+    /// See elastic.md.
     unsigned max_threads = 0;
     std::chrono::milliseconds keep_alive{10'000}; ///< How long a surplus thread stays unused before it ends.
     /// The number of bytes at the end of each worker's stack in which no further task begins inside a wait. A
@@ -126,10 +128,11 @@ struct thread_pool_options {
     /// follow_processors(). The watch reads their number, but not while all workers sleep. If the interval is
     /// 0, the pool follows only if the program calls follow_processors().
     std::chrono::milliseconds follow_interval{0};
-    /// The smallest number of threads of a pool with `threads` 0.
+    /// The smallest number of threads of a pool with `threads` 0. From 1 to 4,096.
     unsigned least_threads = 1;
     /// The largest number of threads of a pool with `threads` 0 while no thread is blocked. The value 0 means
-    /// the number of processors in the affinity mask of the process at the start of the pool.
+    /// the number of processors in the affinity mask of the process at the start of the pool. Other values
+    /// are `least_threads` to 4,096.
     unsigned upper_threads = 0;
 };
 
@@ -229,7 +232,7 @@ public:
 
     /// Runs `f(args...)` in a worker and returns the future of its result. `f` and the arguments are copied
     /// or moved into the task. Throws like post(). If the call comes after stop() or join(), the future
-    /// reports std::system_error(operation_canceled).
+    /// reports operation_canceled.
     template <class F, class... Args>
         requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>
                  && !std::same_as<std::remove_cvref_t<F>, priority>)
@@ -244,8 +247,9 @@ public:
     template <class F>
     auto submit(std::stop_token token, F&& f);
 
-    /// Runs `f(i)` for each i from 0 to n - 1. Each call is a separate task. If `f` takes no number, runs
-    /// `f()` n times instead. The calls use copies of `f`. The function returns and throws like post(), but
+    /// Runs `f(i)` for each i from 0 to n - 1. One task makes the calls. It posts itself again before each
+    /// call, so several workers can make calls at the same time. If `f` takes no number, runs `f()` n times
+    /// instead. The calls use copies of `f`. The function returns and throws like post(), but
     /// only once for all calls. A task that is posted later may begin before some of these calls, even in a
     /// pool with one worker.
     template <class F>
@@ -284,7 +288,7 @@ public:
     void resume() noexcept;
 
     /// Closes the pool and abandons the queued tasks. Abandoned tasks are destroyed without running, and
-    /// their futures report std::system_error(operation_canceled). A closed pool accepts no more tasks.
+    /// their futures report operation_canceled. A closed pool accepts no more tasks.
     /// Running tasks continue, and stop() does not wait for them. Outstanding work (see executor_type)
     /// continues, too. Unless it belongs to the services of the pool, it must end before the pool is
     /// destroyed. An example is a handler of a timer that another context has queued.

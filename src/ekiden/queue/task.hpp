@@ -112,6 +112,15 @@ void refuse_empty(const F& f, const char* where) {
     }
 }
 
+namespace detail {
+
+/// Whether a function that returns `R` begins only when the result is awaited. A task drops the result of its
+/// callable, so such a function would never run.
+template <class R>
+inline constexpr bool begins_when_awaited = false;
+
+} // namespace detail
+
 /// A task that calls `F` with no arguments, in a recycled node.
 template <class F>
 class callable_task final : public task {

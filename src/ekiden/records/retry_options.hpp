@@ -19,18 +19,22 @@ enum class on_failure : std::uint8_t {
     /// the key is broken knowingly.
     dead_letter,
     /// The record and all later records of its key go to the topic of dead letters, in their order. The set
-    /// of
-    /// these keys is durable.
+    /// of these keys is durable.
     park_key,
 };
 
 /// The options for a function that throws. The key of the record waits during a retry. Other keys continue.
 struct retry_options {
-    unsigned attempts = 5;                ///< The number of calls before `then` decides. At least 1.
-    std::chrono::milliseconds delay{100}; ///< The time before the first retry. Doubles with each retry.
-    std::chrono::milliseconds longest_delay{10'000}; ///< the maximum time before a retry
-    on_failure then = on_failure::stop;              ///< what happens after the last attempt
-    std::string dead_letters = {}; ///< The topic of dead letters. Required unless `then` is `stop`.
+    /// The number of calls before `then` decides. At least 1, and in PostgreSQL at most 1,000,000.
+    unsigned attempts = 5;
+    /// The time before the first retry, which doubles with each retry. From 0 ms to 24 h.
+    std::chrono::milliseconds delay{100};
+    /// The maximum time before a retry. From `delay` to 24 h.
+    std::chrono::milliseconds longest_delay{10'000};
+    on_failure then = on_failure::stop; ///< what happens after the last attempt
+    /// The topic of dead letters, which is a queue in PostgreSQL. It must not be the queue of the worker.
+    /// Required unless `then` is `stop`. A queue in PostgreSQL with parked keys always needs it.
+    std::string dead_letters = {};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::records

@@ -3,7 +3,7 @@
 /// Part: sys. Used by: programs that support several versions of ekiden. Every part includes this header
 /// through config.hpp.
 ///
-/// Each feature has a macro. The value of the macro is the year and month in which the feature appeared or
+/// These features have a macro. The value of the macro is the year and month in which the feature appeared or
 /// last changed, as in `<version>`. Check a feature with `#if defined(EKIDEN_LANES) && EKIDEN_LANES >=
 /// 202611L`.
 #pragma once
@@ -15,6 +15,7 @@
 #define EKIDEN_CHECKER 202611L     ///< check/model.hpp, check/checkable.hpp
 #define EKIDEN_COROUTINES 202611L  ///< the headers of async/
 #define EKIDEN_EXECUTORS 202611L   ///< executors, completion tokens and strands, in execution/
+#define EKIDEN_FLOW 202611L        ///< pipelines and graphs, in flow/
 #define EKIDEN_FORK_JOIN 202611L   ///< the parallel algorithms and task_group, in fork/
 #define EKIDEN_FUTURES 202611L     ///< continued, shared and ready futures, in future/
 #define EKIDEN_LANES 202611L       ///< lanes/lanes.hpp

@@ -7,10 +7,10 @@
 
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/coroutine.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/use_awaitable.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/use_future.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/pool/default_pool.hpp>
 
 #include <doctest/doctest.h>

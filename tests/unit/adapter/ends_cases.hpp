@@ -6,9 +6,9 @@
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/coroutine.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/resume_on.hpp>
 #include <ekiden/execution/any_executor.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/event.hpp>

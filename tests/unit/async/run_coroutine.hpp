@@ -7,8 +7,8 @@
 #include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/detail/suspension.hpp>
 #include <ekiden/async/environment.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/execution/any_executor.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/future/promise.hpp>
 
 #include <atomic>

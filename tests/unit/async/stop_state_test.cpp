@@ -1,6 +1,6 @@
 // The stop of coroutines without coroutines: who is told, in which order, and who may go when.
 #include <ekiden/async/detail/stop_state.hpp>
-#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 
 #include "../effort.hpp"
 

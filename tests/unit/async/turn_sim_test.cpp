@@ -6,9 +6,9 @@
 #include <ekiden/async/async_turn.hpp>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/get_environment.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/yield.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sim/checks.hpp>
 #include <ekiden/sim/sim_context.hpp>

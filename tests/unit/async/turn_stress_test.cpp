@@ -4,10 +4,10 @@
 #include "run_coroutine.hpp"
 #include "turn_support.hpp"
 
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/with_deadline.hpp>
 #include <ekiden/async/yield.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>

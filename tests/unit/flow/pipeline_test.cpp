@@ -6,7 +6,9 @@
 #include <ekiden/async/yield.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/flow/task_graph.hpp>
 #include <ekiden/loop/loop_context.hpp>
+#include <ekiden/pool/default_pool.hpp>
 
 #include <doctest/doctest.h>
 
@@ -16,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -324,6 +327,22 @@ TEST_CASE("a stage may run another pipeline in a pool with one thread") {
                    }));
     CHECK(pool.submit([&] { return outer.run(); }).get());
     CHECK(calls == 45);
+}
+
+TEST_CASE("a run that is started without a pool uses the pool of the calling thread") {
+    thread_pool pool({.threads = 1});
+    int next = 0;
+    bool is_inside = true;
+    pipeline line(in_order_stage(numbers(next, 5)),
+                  in_order_stage([&](int) { is_inside = is_inside && &ekiden::this_pool() == &pool; }));
+    ekiden::task_graph graph;
+    graph.add("one", [&] { is_inside = is_inside && &ekiden::this_pool() == &pool; });
+    CHECK(pool.submit([&] { return line.start().get() && graph.start().get(); }).get());
+    CHECK(next == 5);
+    CHECK(is_inside);
+    CHECK(line.start({.in_flight = 2}).get()); // in the default pool
+    CHECK(graph.start({.stop = std::stop_token()}).get());
+    CHECK_FALSE(is_inside);
 }
 
 TEST_CASE("a pipeline runs on any executor, and one thread of a loop is enough") {

@@ -7,6 +7,7 @@
 #include <ekiden/fork/parallel_stable_sort.hpp>
 #include <ekiden/fork/parallel_transform.hpp>
 #include <ekiden/fork/task_group.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>
@@ -255,8 +256,7 @@ TEST_CASE("a pool that stops drops the tasks that wait in a limited group") {
         try {
             group.wait();
             CHECK(run.load() == 500);
-        } catch (const std::system_error& error) {
-            CHECK(error.code() == std::errc::operation_canceled);
+        } catch (const ekiden::operation_canceled&) {
             CHECK(run.load() < 500);
         }
         CHECK(alive.use_count() == 1);

@@ -2,6 +2,7 @@
 #include <ekiden/fork/parallel_find.hpp>
 
 #include <ekiden/fork/parallel_for.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>
@@ -14,7 +15,6 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
-#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -130,7 +130,7 @@ TEST_CASE("a stop request ends a search with operation_canceled") {
     std::stop_source before;
     before.request_stop();
     const std::vector<int> all(1'000, 0);
-    CHECK_THROWS_AS((void)parallel_find(pool, all, 0, {.stop = before.get_token()}), std::system_error);
+    CHECK_THROWS_AS((void)parallel_find(pool, all, 0, {.stop = before.get_token()}), ekiden::operation_canceled);
     std::stop_source during;
     const auto stops = [&during](int n) {
         if (n == 1'000) during.request_stop();
@@ -139,8 +139,7 @@ TEST_CASE("a stop request ends a search with operation_canceled") {
     try {
         (void)parallel_any_of(pool, std::views::iota(0, 100'000'000), stops, {.stop = during.get_token()});
         FAIL("not stopped");
-    } catch (const std::system_error& error) {
-        CHECK(error.code() == std::errc::operation_canceled);
+    } catch (const ekiden::operation_canceled& error) {
         CHECK(std::string(error.what()).find("parallel_any_of") != std::string::npos);
     }
 }

@@ -1,4 +1,5 @@
 #include <ekiden/future/future.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 
 #include <tests/unit/effort.hpp>
 #include <tests/unit/failing_allocations.hpp>
@@ -13,7 +14,6 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -50,7 +50,7 @@ template <class R>
 bool reports_canceled(future<R>& result) {
     try {
         result.get();
-    } catch (const std::system_error& error) {
+    } catch (const ekiden::operation_canceled& error) {
         return error.code() == std::errc::operation_canceled;
     }
     return false;

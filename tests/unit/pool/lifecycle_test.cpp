@@ -1,5 +1,7 @@
 #include <ekiden/pool/thread_pool.hpp>
 
+#include <ekiden/future/operation_canceled.hpp>
+
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -21,8 +23,8 @@ bool is_canceled(ekiden::future<int>& f) {
     try {
         (void)f.get();
         return false;
-    } catch (const std::system_error& e) {
-        return e.code() == std::errc::operation_canceled;
+    } catch (const ekiden::operation_canceled&) {
+        return true;
     }
 }
 

@@ -8,7 +8,7 @@
 #include <ekiden/adapter/asio/recycling_allocator.hpp>
 #include <ekiden/adapter/asio/to_asio.hpp>
 #include <ekiden/async/detail/frame.hpp>
-#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 
 #include <coroutine>
 #include <exception>

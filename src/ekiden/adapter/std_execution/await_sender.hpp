@@ -9,8 +9,8 @@
 #include <ekiden/async/detail/frame.hpp>
 #include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/detail/suspension.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/execution/any_executor.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 

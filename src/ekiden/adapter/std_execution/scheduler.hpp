@@ -8,11 +8,11 @@
 #include <ekiden/adapter/std_execution/domain.hpp>
 #include <ekiden/adapter/std_execution/names.hpp>
 #include <ekiden/execution/executor.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/queue/task.hpp>
 
 #include <concepts>
 #include <exception>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -77,7 +77,7 @@ using schedule_signatures = std::conditional_t<
 ///
 /// Every other executor may drop an operation or refuse it. Then the operation completes with set_stopped()
 /// if the receiver's stop token can report a stop request. Otherwise the operation completes with
-/// set_error(std::system_error(operation_canceled)). The thread that drops the operation makes this call,
+/// set_error(operation_canceled). The thread that drops the operation makes this call,
 /// possibly inside start().
 ///
 /// A stop request does not remove an operation from the queue. The operation completes when the executor
@@ -226,10 +226,8 @@ private:
         } else if constexpr (can_stop) {
             senders::set_stopped(std::move(own.receiver_));
         } else {
-            senders::set_error(
-                std::move(own.receiver_),
-                std::make_exception_ptr(std::system_error(std::make_error_code(std::errc::operation_canceled),
-                                                          "ekiden: the context has dropped the task")));
+            senders::set_error(std::move(own.receiver_),
+                               detail::canceled_error("the context has dropped the task"));
         }
         return nullptr;
     }

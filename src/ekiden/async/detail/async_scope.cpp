@@ -1,9 +1,9 @@
 #include <ekiden/async/async_scope.hpp>
 
 #include <ekiden/async/detail/coroutine_service.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/context/suppressed_exceptions.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>

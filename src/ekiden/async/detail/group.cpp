@@ -1,8 +1,8 @@
 #include <ekiden/async/detail/group.hpp>
 #include <ekiden/async/detail/resume_loop.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/context/suppressed_exceptions.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 

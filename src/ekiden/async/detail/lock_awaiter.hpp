@@ -7,7 +7,7 @@
 
 #include <ekiden/async/detail/limited_wait.hpp>
 #include <ekiden/async/detail/lock_wait.hpp>
-#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/mutant.hpp>

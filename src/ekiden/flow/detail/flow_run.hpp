@@ -8,12 +8,12 @@
 #include <ekiden/async/detail/coroutine_service.hpp>
 #include <ekiden/async/detail/root_coroutine.hpp>
 #include <ekiden/async/get_environment.hpp>
-#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/fork/detail/task_count.hpp>
 #include <ekiden/future/future.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/thread_pool.hpp>

@@ -35,6 +35,12 @@ inline constexpr bool is_stage = false;
 template <stage_order Order, class F>
 inline constexpr bool is_stage<pipeline_stage<Order, F>> = true;
 
+/// Whether the first of the stages is an in_order_stage(). A type that is no stage is refused elsewhere.
+template <class First, class... Rest>
+inline constexpr bool begins_in_order = true;
+template <stage_order Order, class F, class... Rest>
+inline constexpr bool begins_in_order<pipeline_stage<Order, F>, Rest...> = Order == stage_order::in_order;
+
 // ---- the types of the values
 
 template <class T>

@@ -1,9 +1,10 @@
 #include <ekiden/fork/detail/parallel_loop.hpp>
 
+#include <ekiden/future/operation_canceled.hpp>
+
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
@@ -30,8 +31,7 @@ void throw_negative_bound(const char* algorithm, const char* bound, std::intmax_
 }
 
 void throw_stopped(const char* algorithm) {
-    throw std::system_error(std::make_error_code(std::errc::operation_canceled),
-                            "ekiden: " + std::string(algorithm) + ": stopped before the end");
+    throw operation_canceled((std::string(algorithm) + ": stopped before the end").c_str());
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

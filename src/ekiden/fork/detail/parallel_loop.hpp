@@ -35,12 +35,14 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Options of the parallel algorithms. An algorithm ignores options that do not apply to it.
 struct loop_options {
     /// A piece of the loop is split only if it has more than this number of iterations. If `grain` is 0, any
-    /// piece may be split. For parallel_sort(), 0 means 2048 elements.
+    /// piece may be split. For parallel_sort() and parallel_stable_sort(), 0 means 2048 elements. With
+    /// `deterministic`, 0 means 1024. A loop checks for a stop request, and whether another thread asks for
+    /// work, once in `grain` iterations.
     std::size_t grain = 0;
     /// Ends the algorithm when a stop is requested. If a stop was requested before the call, the algorithm
     /// ends at once. Pieces that have not begun are left out. The algorithm returns false when all pieces
-    /// that have begun have ended. parallel_reduce() has no value to return, so it throws
-    /// std::system_error(operation_canceled) instead. Completed pieces are not undone.
+    /// that have begun have ended. parallel_reduce() and the searches throw operation_canceled instead,
+    /// because they have no result then. Completed pieces are not undone.
     std::stop_token stop = {};
     /// Reports the progress. The algorithm calls `progress` about a hundred times, and at the end. The
     /// argument `done` is the number of completed iterations. Any participating thread may call `progress`,
@@ -303,7 +305,7 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step s
     return !run.is_over();
 }
 
-/// Throws std::system_error(operation_canceled). The message names the algorithm.
+/// Throws operation_canceled. The message names the algorithm.
 [[noreturn]] EKIDEN_COLD void throw_stopped(const char* algorithm);
 
 /// True if a loop can run over numbers of this type. The type must not be bool, and must have at most 64

@@ -118,7 +118,7 @@ private:
 };
 
 /// Searches a range. Returns the position of the match, or the size of the range. Throws
-/// std::system_error(operation_canceled) if a stop was requested before the end.
+/// operation_canceled if a stop was requested before the end.
 template <search_for Wanted, class Range, class Matches>
 std::size_t search_range(const char* algorithm, thread_pool* pool, Range& range, Matches& matches,
                          const loop_options& options) {

@@ -2,11 +2,11 @@
 
 #include <ekiden/context/held_locks.hpp>
 #include <ekiden/execution/detail/batch_limit.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <mutex>
-#include <system_error>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -202,11 +202,6 @@ void append(detail::exception_list& list, std::exception_ptr error) noexcept {
     }
 }
 
-std::exception_ptr dropped_error() noexcept {
-    return std::make_exception_ptr(std::system_error(std::make_error_code(std::errc::operation_canceled),
-                                                     "ekiden: task_group: the pool was stopped"));
-}
-
 } // namespace
 
 void task_group::failed() noexcept {
@@ -264,9 +259,9 @@ bool task_group::wait(const wait_limit& limit) {
     }
     if (has_dropped) {
         if (first == nullptr)
-            first = dropped_error();
+            first = detail::canceled_error("task_group: the pool was stopped");
         else
-            append(others, dropped_error());
+            append(others, detail::canceled_error("task_group: the pool was stopped"));
     }
     detail::replace_suppressed(std::move(others));
     if (first != nullptr) std::rethrow_exception(std::move(first));

@@ -1,3 +1,4 @@
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/future/promise.hpp>
 
 #include <future>
@@ -5,10 +6,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-void throw_operation_canceled() {
-    throw std::system_error(std::make_error_code(std::errc::operation_canceled),
-                            "ekiden: the task did not run");
-}
+void throw_operation_canceled() { throw operation_canceled("the task did not run"); }
 
 void throw_left_behind() {
     throw std::system_error(

@@ -17,7 +17,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Throws std::system_error(operation_canceled).
+/// Throws operation_canceled.
 [[noreturn]] void throw_operation_canceled();
 /// Throws std::system_error(operation_not_permitted).
 [[noreturn]] void throw_left_behind();

@@ -1,4 +1,4 @@
-#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/kafka/detail/posting.hpp>
 #include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/start_thread.hpp>

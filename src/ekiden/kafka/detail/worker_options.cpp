@@ -47,7 +47,7 @@ void check(const worker_options& chosen) {
                 "1000 to 900000 ms");
     const retry_options& retry = chosen.retry;
     if (retry.attempts < 1) refuse("retry.attempts", retry.attempts, "at least 1");
-    expect_time("retry.delay", retry.delay, milliseconds(0), milliseconds(3'600'000), "0 to 3600000 ms");
+    expect_time("retry.delay", retry.delay, milliseconds(0), milliseconds(86'400'000), "0 to 86400000 ms");
     expect_time("retry.longest_delay", retry.longest_delay, retry.delay, milliseconds(86'400'000),
                 "retry.delay to 86400000 ms");
     if (retry.then != records::on_failure::stop) expect_topic("retry.dead_letters", retry.dead_letters);

@@ -24,12 +24,12 @@ constinit default_pool_place place;
 } // namespace
 
 thread_pool& default_pool() {
-    // [DP] Acquire: sees the pool that another thread has made. Pairs with the release below.
+    // [DP1] Acquire: sees the pool that another thread has made. Pairs with the release below.
     if (thread_pool* const made = place.pool.load(sys::acquire)) return *made;
     const std::lock_guard guard(place.making);
     if (thread_pool* const made = place.pool.load(sys::relaxed)) return *made;
     auto* const made = new thread_pool({.name = "default"});
-    place.pool.store(made, sys::release); // [DP]
+    place.pool.store(made, sys::release); // [DP1]
     return *made;
 }
 

@@ -1,4 +1,4 @@
-#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/postgres/detail/connection.hpp>
 #include <ekiden/postgres/poster.hpp>

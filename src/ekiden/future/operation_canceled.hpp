@@ -1,6 +1,6 @@
-/// The exception that an awaited operation throws if it was stopped.
+/// The exception of what was stopped or dropped before its end.
 ///
-/// Part: async. Used by: programs and awaiters.
+/// Part: future. Used by: programs, fork, async, flow, adapter, kafka, postgres.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -11,11 +11,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Thrown by an awaited operation that was stopped, unless the result of the operation reports the stop. If
-/// an executor refuses or drops a coroutine, a wait for this coroutine also throws operation_canceled. This
-/// applies to waits by a future, a group, a scope or sync_wait(). The error code is
-/// std::errc::operation_canceled. The exception reports a stop that the program has requested, so it is
-/// usually not an error.
+/// Thrown by a wait for a task or coroutine that was canceled, refused or dropped. Also thrown by an awaited
+/// operation, a run or a parallel algorithm that was stopped, unless its result reports the stop. The error
+/// code is std::errc::operation_canceled. The exception reports a stop that the program has requested, so it
+/// is usually not an error.
 class operation_canceled : public std::system_error {
 public:
     /// Makes an exception. `where` is the text of the message, which names the operation. Throws
