@@ -47,9 +47,9 @@ public:
     /// Moves the elements of a range to the buffer. If a constructor throws, some elements of the range are
     /// in a moved-from state.
     template <class Iterator>
-    void fill(Iterator first, thread_pool* pool, const loop_options& options) {
+    void fill(Iterator first, fork_scope& scope, const loop_options& options) {
         if constexpr (std::is_nothrow_constructible_v<T, std::iter_rvalue_reference_t<Iterator>>) {
-            detail::run_loop(pool, size_, {.concurrency = options.concurrency},
+            detail::run_loop(&scope, size_, {.concurrency = options.concurrency},
                              [this, first](std::size_t from, std::size_t to) {
                                  for (; from != to; ++from)
                                      std::construct_at(
@@ -210,15 +210,17 @@ bool merge_sort_elements(thread_pool* pool, Iterator first, Iterator last, Compa
     sort_buffer<value> buffer(size);
     const auto sort = [&](auto source, auto other, bool to_other) {
         merge_sort<decltype(source), decltype(other), Compare> algorithm(source, other, compare, run, grain);
-        detail::in_fork_tree(pool, [&](fork_scope& scope) { algorithm.sort(scope, 0, count, to_other); });
+        detail::in_fork_tree(pool, [&](fork_scope& scope) {
+            // Inside the tree. So if the tree cannot be entered, all elements are still in the range.
+            if constexpr (!sort_buffer<value>::is_raw) buffer.fill(first, scope, options);
+            algorithm.sort(scope, 0, count, to_other);
+        });
         algorithm.throw_errors();
     };
-    if constexpr (sort_buffer<value>::is_raw) {
+    if constexpr (sort_buffer<value>::is_raw)
         sort(first, buffer.begin(), false);
-    } else {
-        buffer.fill(first, pool, options);
+    else
         sort(buffer.begin(), first, true);
-    }
     return !run.is_over();
 }
 

@@ -22,6 +22,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using ekiden::parallel_stable_sort;
@@ -111,6 +112,19 @@ TEST_CASE("parallel_stable_sort sorts strings, elements that only move, and elem
         owners.push_back(std::make_unique<int>(static_cast<int>(e.key)));
     parallel_stable_sort(pool, owners, [](const auto& a, const auto& b) { return *a < *b; });
     CHECK(std::is_sorted(owners.begin(), owners.end(), [](const auto& a, const auto& b) { return *a < *b; }));
+
+    struct handle { // trivially copyable
+        explicit handle(std::uint32_t k) : key(k) {}
+        handle(handle&&) = default;
+        handle& operator=(handle&&) = default;
+        std::uint32_t key;
+    };
+    static_assert(std::is_trivially_copyable_v<handle>);
+    std::vector<handle> handles;
+    for (const entry& e : entries(10'000, 1'000)) handles.emplace_back(e.key);
+    parallel_stable_sort(pool, handles, [](const handle& a, const handle& b) { return a.key < b.key; });
+    CHECK(std::is_sorted(handles.begin(), handles.end(),
+                         [](const auto& a, const auto& b) { return a.key < b.key; }));
 }
 
 TEST_CASE("parallel_stable_sort keeps the order of zeros with different signs") {
@@ -206,17 +220,46 @@ TEST_CASE("an exception of the progress report ends a stable sort, and no elemen
 }
 
 #ifndef EKIDEN_TSAN
-TEST_CASE("without memory for its buffer, a stable sort throws bad_alloc and has no effect") {
-    ekiden::thread_pool pool({.threads = 2});
-    const auto input = entries(10'000, 100);
-    auto all = input;
-    parallel_stable_sort(pool, all, by_key); // makes what the pool makes once
-    all = input;
-    {
-        const ekiden_test::failing_allocation next(0);
-        CHECK_THROWS_AS(parallel_stable_sort(pool, all, by_key), std::bad_alloc);
+namespace {
+
+/// An element whose moves could throw.
+struct moved_entry {
+    std::unique_ptr<entry> value;
+
+    explicit moved_entry(const entry& e) : value(std::make_unique<entry>(e)) {}
+    moved_entry(moved_entry&& other) noexcept(false) : value(std::move(other.value)) {}
+    moved_entry& operator=(moved_entry&& other) noexcept(false) {
+        value = std::move(other.value);
+        return *this;
     }
-    CHECK(all == input);
+    friend bool operator==(const moved_entry& a, const entry& b) { return a.value && *a.value == b; }
+};
+
+/// Sorts copies of `input` in new pools. Each allocation of the sort fails in turn.
+template <class T, class Less>
+void sort_without_memory(const std::vector<entry>& input, Less less) {
+    bool has_failed = true;
+    for (long n = 0; has_failed; ++n) {
+        ekiden::thread_pool pool({.threads = 1});
+        std::vector<T> all;
+        for (const entry& e : input) all.emplace_back(e);
+        const ekiden_test::failing_allocation one(n);
+        try {
+            parallel_stable_sort(pool, all, less);
+        } catch (const std::bad_alloc&) {
+            CHECK(std::equal(all.begin(), all.end(), input.begin(), input.end()));
+        }
+        has_failed = one.has_failed();
+    }
+}
+
+} // namespace
+
+TEST_CASE("without memory, a stable sort throws bad_alloc and has no effect") {
+    const auto input = entries(10'000, 100);
+    sort_without_memory<entry>(input, by_key);
+    sort_without_memory<moved_entry>(
+        input, [](const moved_entry& a, const moved_entry& b) { return by_key(*a.value, *b.value); });
 }
 #endif
 

@@ -22,7 +22,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 /// True if a merge may copy an element instead of moving it, and should not branch on comparisons.
 template <class T>
-inline constexpr bool is_cheap_to_copy = std::is_trivially_copyable_v<T> && sizeof(T) <= 32;
+inline constexpr bool is_cheap_to_copy =
+    std::is_trivially_copyable_v<T> && std::is_copy_assignable_v<T> && sizeof(T) <= 32;
 
 /// Moves [first, last) to the elements from `to` on. Returns the end of the result. If a move throws, the
 /// rest of the elements stays where it is.
