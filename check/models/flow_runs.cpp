@@ -153,6 +153,27 @@ FLOW_MODEL(graph_stop, .about = "a stop while the run ends", .preemptions = 2) {
     check::that(result.get() != has_stopped, "the run was stopped, or came to its end");
 }
 
+FLOW_MODEL(graph_stop_between_runs, .about = "a stop while a run ends and the next one begins",
+           .preemptions = 3) {
+    model_context context;
+    int runs = 0;
+    bool sees_stop = false;
+    task_graph graph;
+    graph.add([&](std::stop_token token) { sees_stop = runs == 1 && token.stop_requested(); });
+    bool has_stopped = false;
+    sys::thread stopper([&] { has_stopped = graph.request_stop(); });
+    bool is_whole[2] = {};
+    for (; runs != 2; ++runs) {
+        auto result = graph.start(context.get_executor());
+        context.run();
+        is_whole[runs] = result.get();
+    }
+    stopper.join();
+    check::that(has_stopped != (is_whole[0] && is_whole[1]), "one run was stopped, or none");
+    check::that(is_whole[0] || is_whole[1], "only one run was stopped");
+    check::that(!sees_stop || !is_whole[1], "a stop of the first run does not reach the second one");
+}
+
 FLOW_MODEL(pipeline_two_items, .about = "two items pass a parallel and an ordered stage", .preemptions = 1) {
     model_context context;
     int made = 0;

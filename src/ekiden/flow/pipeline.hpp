@@ -81,7 +81,8 @@ public:
     /// If a worker of a pool calls run(), the worker runs other tasks of that pool meanwhile, like in
     /// future::get(). So the caller must hold no lock that the other tasks may acquire. If stages have
     /// thrown, throws the exception that was thrown first. suppressed_exceptions() returns the others. Throws
-    /// operation_canceled if the pool was stopped. Throws std::system_error(device_or_resource_busy) if a run
+    /// operation_canceled if the pool was stopped, or if there is no memory for a coroutine. Throws
+    /// std::system_error(device_or_resource_busy) if a run
     /// of this pipeline is in progress. Throws std::invalid_argument if an option is out of range. Throws
     /// std::bad_alloc.
     bool run(thread_pool& pool, const pipeline_options& options = {}) {

@@ -127,7 +127,8 @@ public:
     /// edges. The message names the nodes of the cycle. The graph is checked only in the first run after a
     /// change. Throws std::system_error(device_or_resource_busy) if a run of this graph is in progress. If
     /// nodes have thrown, throws the exception that was thrown first. suppressed_exceptions() returns the
-    /// others. Throws operation_canceled if the pool was stopped. Throws std::bad_alloc.
+    /// others. Throws operation_canceled if the pool was stopped, or if there is no memory for a coroutine.
+    /// Throws std::bad_alloc.
     bool run(thread_pool& pool, const task_graph_options& options = {}) {
         const any_executor where(pool.get_executor());
         return detail::flow_run::run(

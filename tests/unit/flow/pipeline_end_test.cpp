@@ -5,6 +5,7 @@
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/context/suppressed_exceptions.hpp>
+#include <ekiden/loop/loop_context.hpp>
 
 #include <doctest/doctest.h>
 
@@ -242,6 +243,23 @@ TEST_CASE("request_stop() ends a run in flight, and the pipeline can run again")
         CHECK(line.stop_requested());
         CHECK(counted::alive == 0);
     }
+}
+
+TEST_CASE("a stage that is a coroutine is not called after a stop") {
+    ekiden::loop_context loop;
+    std::stop_source stop;
+    int next = 0;
+    int calls = 0;
+    pipeline line(in_order_stage(endless(next)), parallel_stage([&](counted) -> coroutine<> {
+                      ++calls;
+                      stop.request_stop();
+                      co_return;
+                  }));
+    auto result = line.start(loop.get_executor(), {.in_flight = 8, .stop = stop.get_token()});
+    loop.run();
+    CHECK_FALSE(result.get());
+    CHECK(calls == 1);
+    CHECK(counted::alive == 0);
 }
 
 TEST_CASE("a stop token in the options ends the run, before and during the run") {

@@ -6,6 +6,7 @@
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/context/suppressed_exceptions.hpp>
+#include <ekiden/loop/loop_context.hpp>
 
 #include <doctest/doctest.h>
 
@@ -204,6 +205,29 @@ TEST_CASE("a stop wakes a node that is a coroutine") {
     while (!is_waiting) std::this_thread::yield();
     CHECK(graph.request_stop());
     CHECK_FALSE(result.get());
+}
+
+TEST_CASE("a node that is a coroutine is not called after a stop or an exception") {
+    for (const bool throws : {false, true}) {
+        ekiden::loop_context loop;
+        int calls = 0;
+        task_graph graph;
+        for (int i = 0; i != 4; ++i) {
+            graph.add([&]() -> coroutine<> {
+                ++calls;
+                if (throws) throw std::runtime_error("failed");
+                (void)graph.request_stop();
+                co_return;
+            });
+        }
+        auto result = graph.start(loop.get_executor());
+        loop.run();
+        if (throws)
+            CHECK_THROWS_AS(result.get(), std::runtime_error);
+        else
+            CHECK_FALSE(result.get());
+        CHECK(calls == 1);
+    }
 }
 
 TEST_CASE("a second start and a change are refused while a run is in progress") {

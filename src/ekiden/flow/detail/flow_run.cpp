@@ -3,6 +3,7 @@
 #include <ekiden/async/detail/group.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/topology.hpp>
 
 #include <mutex>
@@ -26,7 +27,9 @@ future<bool> flow_run::begin(any_executor where, const std::stop_token& stop, wa
     {
         const std::lock_guard guard(lock_);
         if (promise_) throw_busy(name_);
-        if (stop_.stop_requested()) stop_ = std::stop_source(); // the last run was stopped, or has failed
+        // The last run has failed, or was stopped. Then request_stop() may not have called the source yet.
+        if (stop_.stop_requested() || (is_stopped_ && !EKIDEN_MUTANT(flow_run_keeps_a_source_to_stop)))
+            stop_ = std::stop_source();
         is_stopped_ = false;
         caller_ = caller;
         if (caller != nullptr && caller->roots) end_.emplace(*caller->roots);

@@ -173,9 +173,11 @@ private:
 };
 
 /// Awaits the coroutine that `f(args...)` returns, and passes the result to `done.store()`. When the end is
-/// reported, the coroutine and its result have been destroyed.
+/// reported, the coroutine and its result have been destroyed. If the run is over when the executor begins
+/// the coroutine, `f` is not called.
 template <class Done, class F, class... Args>
 root_coroutine run_coroutine(const flow_run& run, reports_end<Done> end, F& f, Args*... args) {
+    if (run.is_over()) co_return; // destroys `end`, which is ignored in a run that is over
     std::exception_ptr error;
     try {
         if constexpr (std::is_void_v<typename awaited_value<
