@@ -7,6 +7,7 @@
 #include <ekiden/fork/combinable.hpp>
 #include <ekiden/fork/fork_child.hpp>
 #include <ekiden/fork/fork_join.hpp>
+#include <ekiden/fork/loop_options.hpp>
 #include <ekiden/fork/parallel_any_of.hpp>
 #include <ekiden/fork/parallel_find.hpp>
 #include <ekiden/fork/parallel_for.hpp>

@@ -5,6 +5,7 @@
 
 #include <ekiden/observe/chrome_trace.hpp>
 #include <ekiden/observe/flight_recorder.hpp>
+#include <ekiden/observe/histogram_snapshot.hpp>
 #include <ekiden/observe/live_page.hpp>
 #include <ekiden/observe/live_view.hpp>
 #include <ekiden/observe/prometheus.hpp>

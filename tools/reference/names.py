@@ -17,9 +17,6 @@ ELSEWHERE = {
     "async/detail/select_wait.hpp": ("async/select.hpp", ("select_priority",)),
     "context/suppressed_exceptions.hpp": ("future/when_all.hpp", ("suppressed_exceptions",)),
     "context/thread_context.hpp": ("execution/execution_context.hpp", ("context_id",)),
-    "fork/detail/parallel_loop.hpp": ("fork/parallel_for.hpp", ("loop_options",)),
-    "lanes/detail/lanes_state.hpp": ("lanes/lanes.hpp", ("when_full", "lanes_options")),
-    "observe/detail/histogram.hpp": ("observe/prometheus.hpp", ("histogram_snapshot",)),
 }
 
 

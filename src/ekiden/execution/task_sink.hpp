@@ -173,11 +173,11 @@ public:
     }
 
     /// Calls `f(i)` later, for each i from 0 to n - 1. If `f` accepts no number, calls `f()` n times. Each
-    /// call is a separate task with its own copy of `f`. Returns the same results and throws the same
-    /// exceptions as post(). One result stands for all calls. Even on a pool with one worker, a task that is
-    /// posted later may run before some of the calls. On a strand or a lane, one task makes all calls in
-    /// order, and no other function runs between two calls. If the context accepts no more tasks, no further
-    /// call is made.
+    /// call uses its own copy of `f`, and several threads can make calls at the same time. Returns the same
+    /// results and throws the same exceptions as post(). One result stands for all calls. Even on a pool with
+    /// one worker, a task that is posted later may run before some of the calls. On a strand or a lane, one
+    /// task makes all calls in order, and no other function runs between two calls. If the context accepts no
+    /// more tasks, no further call is made.
     template <class F>
     bool post_bulk(std::size_t n, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>&, std::size_t> || std::invocable<std::decay_t<F>&>,

@@ -3,7 +3,7 @@
 /// Part: observe. Used by: pool, programs.
 #pragma once
 
-#include <ekiden/observe/detail/histogram.hpp>
+#include <ekiden/observe/histogram_snapshot.hpp>
 
 #include <cstdint>
 #include <deque>

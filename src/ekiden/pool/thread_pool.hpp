@@ -8,7 +8,7 @@
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/priority.hpp>
 #include <ekiden/execution/task_sink.hpp>
-#include <ekiden/observe/detail/histogram.hpp>
+#include <ekiden/observe/histogram_snapshot.hpp>
 #include <ekiden/pool/slow_task.hpp>
 #include <ekiden/pool/stall.hpp>
 #include <ekiden/sync/wait_limit.hpp>
@@ -247,11 +247,10 @@ public:
     template <class F>
     auto submit(std::stop_token token, F&& f);
 
-    /// Runs `f(i)` for each i from 0 to n - 1. One task makes the calls. It posts itself again before each
-    /// call, so several workers can make calls at the same time. If `f` takes no number, runs `f()` n times
-    /// instead. The calls use copies of `f`. The function returns and throws like post(), but
-    /// only once for all calls. A task that is posted later may begin before some of these calls, even in a
-    /// pool with one worker.
+    /// Runs `f(i)` for each i from 0 to n - 1. If `f` takes no number, runs `f()` n times instead. Each call
+    /// uses its own copy of `f`, and several workers can make calls at the same time. The function returns
+    /// and throws like post(), but only once for all calls. A task that is posted later may begin before some
+    /// of these calls, even in a pool with one worker.
     template <class F>
     bool post_bulk(std::size_t n, F&& f);
 

@@ -3,7 +3,7 @@
 /// Part: records. Used by: programs, the engines `kafka` and `postgres`.
 #pragma once
 
-#include <ekiden/observe/detail/histogram.hpp>
+#include <ekiden/observe/histogram_snapshot.hpp>
 #include <ekiden/observe/prometheus.hpp>
 #include <ekiden/sys/config.hpp>
 
