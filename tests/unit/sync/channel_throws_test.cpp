@@ -41,8 +41,7 @@ constexpr std::array<std::size_t, 4> sizes{1, 2, 40, channel<brittle>::unbounded
 void fail_to_push(channel<brittle>& ch) {
     brittle item(-7, 0);
     CHECK_THROWS_AS((void)ch.try_push(std::move(item)), std::runtime_error);
-    CHECK_THROWS_AS((void)ch.push(std::move(item)), std::runtime_error);
-    CHECK_THROWS_AS((void)ch.push_for(std::move(item), 1h), std::runtime_error);
+    CHECK_THROWS_AS((void)ch.push_for(std::move(item), 5s), std::runtime_error);
 }
 
 /// Polls `ch` until a pop has an item. Returns -1 if there is none for a long time.
