@@ -6,7 +6,9 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 
 namespace channel_models {
 
@@ -19,6 +21,58 @@ std::optional<int> pop(channel<int>& ch) {
     popped<int> item = ch.pop();
     check::that(item.has_value() == (item.status() == queue_status::done), "an item, or the reason why not");
     return item;
+}
+
+/// An item whose move throws if the number is 0. The engine reports a data race on the item's place in the
+/// queue, and a leak of the item.
+struct fragile {
+    sys::cell<int> number;
+    std::unique_ptr<int> content;
+
+    explicit fragile(int n) : number(n), content(std::make_unique<int>(n)) {}
+    fragile(fragile&& from) : number(from.number.read()) {
+        if (number.read() == 0) throw std::runtime_error("fragile");
+        content = std::move(from.content);
+    }
+};
+
+bool push(channel<fragile>& ch, int number) {
+    fragile item(number);
+    const bool is_done = ch.push(std::move(item)) == queue_status::done;
+    check::that((item.content == nullptr) == is_done, "an item is moved if it is accepted");
+    return is_done;
+}
+void fail_to_push(channel<fragile>& ch) {
+    bool has_thrown = false;
+    try {
+        (void)push(ch, 0);
+    } catch (const std::runtime_error&) {
+        has_thrown = true;
+    }
+    check::that(has_thrown, "the move throws");
+}
+std::optional<int> pop(channel<fragile>& ch) {
+    const popped<fragile> item = ch.pop();
+    if (!item) return std::nullopt;
+    check::that(*item->content == item->number.read(), "the item is whole");
+    return *item->content;
+}
+
+void wait_for_item_after_failure(std::size_t capacity) {
+    channel<fragile> ch(capacity);
+    sys::thread consumer([&] { check::that(pop(ch) == 1, "the item arrives"); });
+    fail_to_push(ch);
+    (void)push(ch, 1);
+    consumer.join();
+}
+
+void pushes_together(std::size_t capacity) {
+    channel<fragile> ch(capacity);
+    sys::thread other([&] { (void)push(ch, 1); });
+    (void)push(ch, 2);
+    other.join();
+    check::that(ch.size() == 2, "both items are accepted");
+    check::that(pop(ch).value_or(0) + pop(ch).value_or(0) == 3, "both items arrive");
 }
 
 void wait_for_item(std::size_t capacity) {
@@ -73,7 +127,8 @@ void two_wait() {
     check::that(sum == 3, "each waiter gets an item");
 }
 
-void close_between(channel<int>& ch) {
+template <class T>
+void close_between(channel<T>& ch) {
     bool is_accepted = false;
     sys::thread producer([&] { is_accepted = push(ch, 1); });
     sys::thread closer([&] { ch.close(); });
@@ -137,6 +192,55 @@ EKIDEN_MODEL(channel_close_against_push, .old_values = 1,
     channel<int> ch;
     close_between(ch);
     check::that(!push(ch, 2), "a closed channel refuses");
+}
+
+EKIDEN_MODEL(channel_failed_push, .old_values = 1,
+             .about = "a push throws and another push waits for room, as a thread polls", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    channel<fragile> ch(1);
+    sys::thread failing([&] { fail_to_push(ch); });
+    sys::thread producer([&] { check::that(push(ch, 1), "the push gets room"); });
+    while (!ch.try_pop().has_value()) sys::yield();
+    producer.join();
+    failing.join();
+    check::that(ch.size() == 0 && ch.try_push(fragile(2)) == queue_status::done, "there is room");
+}
+EKIDEN_MODEL(channel_failed_push_and_pop, .old_values = 1,
+             .about = "a pop of a bounded channel waits as a push throws, and another push follows",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    wait_for_item_after_failure(1);
+}
+EKIDEN_MODEL(channel_failed_push_and_pop_unbounded, .old_values = 1,
+             .about = "a pop of an unbounded channel waits as a push throws, and another push follows",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    wait_for_item_after_failure(channel<fragile>::unbounded);
+}
+EKIDEN_MODEL(channel_fragile_pushes, .old_values = 1, .about = "two pushes of items that may throw",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    pushes_together(check::choose(2) == 0 ? 2 : channel<fragile>::unbounded);
+}
+EKIDEN_MODEL(channel_pushes_overlap, .about = "two pushes construct their items in the same slot",
+             .preemptions = 2, .mutant = "channel_pushes_overlap") {
+    pushes_together(2);
+}
+EKIDEN_MODEL(channel_pushes_overlap_unbounded, .about = "two pushes construct their items in the same slot",
+             .preemptions = 2, .mutant = "channel_pushes_overlap") {
+    pushes_together(channel<fragile>::unbounded);
+}
+EKIDEN_MODEL(channel_close_against_fragile_push, .old_values = 1,
+             .about = "a channel is closed during a push of an item that may throw", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    channel<fragile> ch(check::choose(2) == 0 ? 1 : channel<fragile>::unbounded);
+    close_between(ch);
+    check::that(!push(ch, 2), "a closed channel refuses");
+}
+EKIDEN_MODEL(channel_closes_within_a_push,
+             .about = "close() comes between the move of an item and its position", .preemptions = 2,
+             .mutant = "channel_pushes_overlap") {
+    channel<fragile> ch(1);
+    sys::thread producer([&] { (void)push(ch, 1); });
+    ch.close();
+    producer.join();
 }
 
 EKIDEN_MODEL(channel_rendezvous, .old_values = 1, .about = "two pushes and two pops meet", .preemptions = 2,

@@ -142,6 +142,9 @@ struct pushed_range {
 /// pop, the item has been removed, and is destroyed. In a rendezvous, an exception of the move is thrown by
 /// both the push and the pop, and the pop gets no item.
 ///
+/// If the move constructor of T may throw, pushes and close() hold a lock, and run one at a time. Then this
+/// constructor must not push into the same channel, and must not close it.
+///
 /// Thread safety: all members may be called concurrently. The channel must outlive every call.
 /// Ordering: a push happens before the pop of the pushed item. The close of the channel happens before each
 /// pop that returns `closed`, and before each is_closed() that returns true.

@@ -1,8 +1,8 @@
 /// A small lock for slow paths inside the library. In the checking build, the model checker sees the
 /// operations of the lock.
 ///
-/// Part: sys. Used by: adapter, async, execution, fork, future, lanes, loop, observe, pool, queue, timer.
-/// Programs use ekiden::mutex instead. Algorithm: mutex 2 of Ulrich Drepper's "Futexes Are Tricky".
+/// Part: sys. Used by: adapter, async, execution, fork, future, lanes, loop, observe, pool, queue, sync,
+/// timer. Programs use ekiden::mutex instead. Algorithm: mutex 2 of Ulrich Drepper's "Futexes Are Tricky".
 #pragma once
 
 #include <ekiden/sys/futex.hpp>

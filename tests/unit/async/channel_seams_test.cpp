@@ -46,6 +46,13 @@ std::vector<std::unique_ptr<int>> boxes(int count) {
     return result;
 }
 
+/// Returns when all coroutines of `coroutines` wait. Their pool must have one thread.
+void run_until_all_wait(spawner& coroutines) {
+    const int before = coroutines.running();
+    coroutines.spawn([]() -> coroutine<> { co_return; }); // begins behind the others
+    until([&] { return coroutines.running() == before; });
+}
+
 } // namespace
 
 TEST_CASE("a channel that is closed during selects loses no accepted item, and each select ends") {
@@ -156,6 +163,75 @@ TEST_CASE("if the move of an item throws, an awaited push, an awaited pop and a 
             }
             CHECK(pop_throws == 1);
             CHECK(push_throws == (capacity == 0 ? 1 : 0));
+            CHECK(ch.try_pop().status() == queue_status::would_wait);
+            CHECK(other.try_push(1) == queue_status::done);
+            CHECK(other.try_pop() == 1); // the select has left no waiter behind
+        }
+    }
+}
+
+TEST_CASE("a coroutine whose push waits behind a push that throws gets its room, if a thread only polls") {
+    thread_pool pool(1);
+    channel<fragile> ch(1);
+    std::atomic<int> thrown{0};
+    std::atomic<int> pushed{0};
+    int never = 1000;
+    int first_move = 1;
+    CHECK(ch.try_push(fragile(never)) == queue_status::done);
+    {
+        spawner coroutines(pool.get_executor());
+        coroutines.spawn([&]() -> coroutine<> {
+            fragile item(first_move);
+            try {
+                (void)co_await async_push_for(ch, std::move(item), 25s);
+            } catch (const std::runtime_error&) {
+                ++thrown;
+            }
+        });
+        coroutines.spawn([&]() -> coroutine<> {
+            fragile item(never);
+            const queue_status result = co_await async_push_for(ch, std::move(item), 25s);
+            if (result == queue_status::done) ++pushed;
+        });
+        run_until_all_wait(coroutines);
+        int got = 0;
+        const auto end = std::chrono::steady_clock::now() + 20s;
+        while (got != 2 && std::chrono::steady_clock::now() < end) got += ch.try_pop().has_value();
+        CHECK(got == 2);
+    }
+    CHECK(thrown == 1);
+    CHECK(pushed == 1);
+    CHECK(ch.size() == 0);
+}
+
+TEST_CASE("an awaited pop and a select wait on after a push that throws, and get the next item") {
+    thread_pool pool(1);
+    for (const std::size_t capacity : {std::size_t{1}, channel<int>::unbounded}) {
+        for (const bool selects : {false, true}) {
+            CAPTURE(capacity);
+            CAPTURE(selects);
+            channel<fragile> ch(capacity);
+            channel<int> other;
+            std::atomic<int> got{0};
+            int never = 1000;
+            spawner coroutines(pool.get_executor());
+            coroutines.spawn([&]() -> coroutine<> {
+                if (selects)
+                    (void)co_await select(ch, other);
+                else
+                    (void)co_await async_pop(ch);
+                ++got;
+            });
+            run_until_all_wait(coroutines);
+            for (int i = 0; i != 3; ++i) {
+                int first_move = 1;
+                CHECK_THROWS_AS((void)ch.try_push(fragile(first_move)), std::runtime_error);
+            }
+            CHECK(ch.size() == 0);
+            CHECK(got == 0);
+            CHECK(ch.try_push(fragile(never)) == queue_status::done);
+            coroutines.join();
+            CHECK(got == 1);
             CHECK(ch.try_pop().status() == queue_status::would_wait);
             CHECK(other.try_push(1) == queue_status::done);
             CHECK(other.try_pop() == 1); // the select has left no waiter behind

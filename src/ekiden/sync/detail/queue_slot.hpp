@@ -1,9 +1,10 @@
-/// A place for one item in a lock-free queue.
+/// A place for one item in a lock-free queue, and the lock of the pushes whose items may throw.
 ///
 /// Part: sync. Used by: slot_ring, segment_queue.
 #pragma once
 
-#include <ekiden/sys/config.hpp>
+#include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -20,82 +21,74 @@ enum class taken_from : std::uint8_t {
     closed ///< a push found the queue closed, or a pop found the queue closed and empty
 };
 
-/// A place for one item. One thread at a time may use a slot, and the queue chooses this thread.
+/// The lock of a queue whose items may throw when they are moved. The pushes and close() hold this lock.
 ///
-/// A push owns its slot before it constructs the item, and cannot return the slot. So if the constructor
-/// throws, the push marks the slot as skipped, and publishes it. A pop frees a skipped slot and continues.
+/// A push cannot return a position. So it must construct the item before it acquires the position. The lock
+/// keeps the next position, and its slot, for this push.
+class push_lock {
+public:
+    void lock() noexcept {
+        if (!EKIDEN_MUTANT(channel_pushes_overlap)) lock_.lock();
+    }
+    void unlock() noexcept { lock_.unlock(); }
+
+private:
+    sys::slow_lock lock_;
+};
+
+/// The lock of a queue whose items do not throw. A push first acquires a position, and then constructs the
+/// item. So no lock is needed.
+struct no_push_lock {
+    void lock() noexcept {}
+    void unlock() noexcept {}
+};
+
+/// A place for one item. One thread at a time may use a slot, and the queue chooses this thread.
 template <class T>
 class queue_slot {
 public:
     static constexpr bool is_nothrow = std::is_nothrow_move_constructible_v<T>;
+    using lock_type = std::conditional_t<is_nothrow, no_push_lock, push_lock>;
 
     queue_slot() noexcept {}
     queue_slot(const queue_slot&) = delete;
     queue_slot& operator=(const queue_slot&) = delete;
     ~queue_slot() {}
 
-    /// Moves `item` into the slot, and then calls `publish()`.
-    template <class Publish>
-    void fill(T& item, const Publish& publish) noexcept(is_nothrow) {
-        if constexpr (is_nothrow) {
-            std::construct_at(std::addressof(item_), std::move(item));
-        } else {
-            try {
-                std::construct_at(std::addressof(item_), std::move(item));
-                skipped_.is = false;
-            } catch (...) {
-                skipped_.is = true;
-                publish();
-                throw;
-            }
-        }
+    /// Moves `item` into the slot, acquires the position of the slot by `acquire()`, and then calls
+    /// `publish()`. Returns false, and has no effect, if `acquire()` returns false. If T may throw, the item
+    /// is moved first, and `acquire()` must return true. If T throws, the position is not acquired.
+    template <class Acquire, class Publish>
+    [[nodiscard]] bool fill(T& item, const Acquire& acquire, const Publish& publish) noexcept(is_nothrow) {
+        if constexpr (!is_nothrow) std::construct_at(std::addressof(item_), std::move(item));
+        if (!acquire()) return false;
+        if constexpr (is_nothrow) std::construct_at(std::addressof(item_), std::move(item));
         publish();
+        return true;
     }
 
-    /// Moves the item out of the slot, and then calls `free()`. Returns false if the slot was skipped. If the
-    /// constructor of T throws, destroys the item.
+    /// Moves the item out of the slot, and then calls `free()`. If the constructor of T throws, destroys the
+    /// item, and also calls `free()`.
     template <class Free>
-    [[nodiscard]] bool empty_into(std::optional<T>& to, const Free& free) noexcept(is_nothrow) {
-        if constexpr (is_nothrow) {
-            to.emplace(std::move(item_));
-            std::destroy_at(std::addressof(item_));
-            free();
-            return true;
-        } else {
-            const bool is_skipped = skipped_.is;
-            if (!is_skipped) {
-                try {
-                    to.emplace(std::move(item_));
-                } catch (...) {
-                    std::destroy_at(std::addressof(item_));
-                    free();
-                    throw;
-                }
-                std::destroy_at(std::addressof(item_));
+    void empty_into(std::optional<T>& to, const Free& free) noexcept(is_nothrow) {
+        const struct emptying {
+            queue_slot& from;
+            const Free& free;
+            ~emptying() {
+                from.drop();
+                free();
             }
-            free();
-            return !is_skipped;
-        }
+        } end{*this, free};
+        to.emplace(std::move(item_));
     }
 
-    /// Destroys the item of a filled slot.
-    void drop() noexcept {
-        if constexpr (!is_nothrow) {
-            if (skipped_.is) return;
-        }
-        std::destroy_at(std::addressof(item_));
-    }
+    /// Destroys the item.
+    void drop() noexcept { std::destroy_at(std::addressof(item_)); }
 
 private:
-    struct never_skipped {};
-    struct may_be_skipped {
-        bool is = false;
-    };
-
     union {
         T item_;
     };
-    [[no_unique_address]] std::conditional_t<is_nothrow, never_skipped, may_be_skipped> skipped_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -3,9 +3,10 @@
 /// Part: sync. Used by: channel.
 ///
 /// The queue is a list of segments, as in the crate crossbeam-channel (flavors/list.rs). A push and a pop
-/// acquire a position by one compare-exchange. ekiden differs from crossbeam in two points. A pop marks its
+/// acquire a position by one compare-exchange. ekiden differs from crossbeam in three points. A pop marks its
 /// slot by a store, and the pop of the last slot frees the segment if all slots are marked. The pops remember
-/// a lower bound of the tail, so most pops do not read the word that the pushes write.
+/// a lower bound of the tail, so most pops do not read the word that the pushes write. The pushes have a lock
+/// if the move constructor of the items may throw.
 #pragma once
 
 #include <ekiden/sync/detail/queue_slot.hpp>
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -37,6 +39,7 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class T, std::size_t SegmentSize = segment_size(sizeof(queue_slot<T>) + alignof(T)),
           std::size_t Spares = 4>
 class segment_queue {
+    static constexpr bool is_nothrow = queue_slot<T>::is_nothrow;
     struct slot : queue_slot<T> {
         enum : std::uint8_t { unused, filled, read };
         sys::atomic<std::uint8_t> phase{unused};
@@ -73,8 +76,9 @@ public:
     }
 
     /// Adds `item`. Returns `done` or `closed`. Throws std::bad_alloc, or what the constructor of T throws.
-    /// The queue then contains no new item.
+    /// Has no effect if it throws.
     [[nodiscard]] taken_from push(T& item) {
+        const std::lock_guard one_at_a_time(pushes_);
         sys::back_off others;
         std::unique_ptr<segment> following;
         std::uint64_t at = tail_.at.load(sys::acquire); // [CQ5]
@@ -90,21 +94,24 @@ public:
                 continue;
             }
             if (place + 1 == SegmentSize && !following) following = make();
-            // [CQ3] Sequentially consistent: precedes the check for waiters, see channel.md. Acquire: reads
-            // the segment.
-            if (!tail_.at.compare_exchange_weak(at, at + one, sys::seq_cst, sys::acquire)) continue;
-            if (place + 1 == SegmentSize) add(*in, following.release());
-            in->slots[place].fill(item, [&]() noexcept {
+            const auto acquire = [&]() noexcept {
+                // [CQ3] Sequentially consistent: precedes the check for waiters, see channel.md. Acquire:
+                // reads the segment.
+                if (!tail_.at.compare_exchange_strong(at, at + one, sys::seq_cst, sys::acquire)) return false;
+                if (place + 1 == SegmentSize) add(*in, following.release());
+                return true;
+            };
+            const auto publish = [&]() noexcept {
                 // [CQ1] Release: publishes the item. Pairs with the acquire in pop().
                 in->slots[place].phase.store(slot::filled, sys::release);
-            });
-            return taken_from::done;
+            };
+            if (in->slots[place].fill(item, acquire, publish)) return taken_from::done;
         }
     }
 
     /// Removes the oldest item and stores it in `item`. Returns `none` if the queue is empty, and `closed` if
     /// the queue is also closed. If the constructor of T throws, the removed item is destroyed.
-    [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(queue_slot<T>::is_nothrow) {
+    [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(is_nothrow) {
         sys::back_off others;
         std::uint64_t at = head_.at.load(sys::acquire); // [CQ5]
         for (;;) {
@@ -141,13 +148,14 @@ public:
                 else if (head_.in.load(sys::relaxed) != in) [[unlikely]]
                     sweep(); // This pop was slow. Relaxed: if it does not notice, a later pop sweeps.
             };
-            if (from.empty_into(item, free)) return taken_from::done;
-            at = head_.at.load(sys::acquire);
+            from.empty_into(item, free);
+            return taken_from::done;
         }
     }
 
     /// Refuses all later pushes.
     void close() noexcept {
+        const std::lock_guard between_pushes(pushes_);
         // [CQ10] Release. Pairs with the acquires in is_closed() and in pop().
         tail_.at.fetch_or(closed, sys::release);
     }
@@ -265,6 +273,7 @@ private:
     sys::atomic<std::uint64_t> known_tail_{0}; // in the cache line of the pops
     sys::atomic<segment*> abandoned_{nullptr}; // segments that slow pops use; linked by `next`
     alignas(sys::isolation) queue_end tail_;
+    [[no_unique_address]] typename queue_slot<T>::lock_type pushes_;
     alignas(sys::isolation) std::array<sys::atomic<segment*>, Spares> spares_{};
 };
 

@@ -5,7 +5,7 @@
 /// The algorithm is the bounded MPMC queue of Vyukov (1024cores.net, 2010), in the form of the crate
 /// crossbeam-channel (flavors/array.rs). Each slot has a stamp, which says whose turn it is to use the slot.
 /// Every capacity is possible, because a position consists of an index and of the number of the lap. ekiden
-/// adds the slots that a throwing constructor leaves behind.
+/// adds a lock for the pushes of items whose move constructor may throw.
 #pragma once
 
 #include <ekiden/sync/detail/queue_slot.hpp>
@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
@@ -28,6 +29,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A bounded queue. Thread safety: all members may be called concurrently.
 template <class T>
 class slot_ring {
+    static constexpr bool is_nothrow = queue_slot<T>::is_nothrow;
     struct slot : queue_slot<T> {
         /// `position` if the push at this position comes next, and `position` + 1 if the pop comes next.
         sys::atomic<std::uint64_t> stamp{0};
@@ -49,9 +51,9 @@ public:
         for (; at != end; at = after(at)) slots_[index(at)].drop();
     }
 
-    /// Adds `item`. Returns `none` if the queue is full. If the constructor of T throws, the queue contains
-    /// no new item.
-    [[nodiscard]] taken_from push(T& item) noexcept(queue_slot<T>::is_nothrow) {
+    /// Adds `item`. Returns `none` if the queue is full. Has no effect if the constructor of T throws.
+    [[nodiscard]] taken_from push(T& item) noexcept(is_nothrow) {
+        const std::lock_guard one_at_a_time(pushes_);
         sys::back_off others;
         std::uint64_t at = tail_.load(sys::relaxed);
         for (;;) {
@@ -60,15 +62,15 @@ public:
             // [CQ2] Acquire: the slot is free. Pairs with the release in pop().
             const std::uint64_t stamp = place.stamp.load(sys::acquire);
             if (stamp == at) {
-                // [CQ3] Sequentially consistent: precedes the check for waiters, see channel.md.
-                if (tail_.compare_exchange_weak(at, after(at), sys::seq_cst, sys::relaxed)) {
-                    const auto publish = [&]() noexcept {
-                        // [CQ1] Release: publishes the item. Pairs with the acquire in pop().
-                        place.stamp.store(at + 1, sys::release);
-                    };
-                    place.fill(item, publish);
-                    return taken_from::done;
-                }
+                const auto acquire = [&]() noexcept {
+                    // [CQ3] Sequentially consistent: precedes the check for waiters, see channel.md.
+                    return tail_.compare_exchange_strong(at, after(at), sys::seq_cst, sys::relaxed);
+                };
+                const auto publish = [&]() noexcept {
+                    // [CQ1] Release: publishes the item. Pairs with the acquire in pop().
+                    place.stamp.store(at + 1, sys::release);
+                };
+                if (place.fill(item, acquire, publish)) return taken_from::done;
                 continue;
             }
             // [CQ4] Sequentially consistent: follows the mark of a waiting push, see channel.md.
@@ -83,7 +85,7 @@ public:
 
     /// Removes the oldest item and stores it in `item`. Returns `none` if the queue is empty, and `closed` if
     /// the queue is also closed. If the constructor of T throws, the removed item is destroyed.
-    [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(queue_slot<T>::is_nothrow) {
+    [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(is_nothrow) {
         sys::back_off others;
         std::uint64_t at = head_.load(sys::relaxed);
         for (;;) {
@@ -97,9 +99,8 @@ public:
                     // [CQ2] Release: frees the slot. Pairs with the acquire in push().
                     place.stamp.store(at + one_lap(), sys::release);
                 };
-                if (place.empty_into(item, free)) return taken_from::done;
-                at = head_.load(sys::relaxed);
-                continue;
+                place.empty_into(item, free);
+                return taken_from::done;
             }
             if (stamp == at) {
                 // [CQ3] Sequentially consistent: follows the mark of a waiting pop, see channel.md.
@@ -116,6 +117,7 @@ public:
 
     /// Refuses all later pushes.
     void close() noexcept {
+        const std::lock_guard between_pushes(pushes_);
         // [CQ10] Release. Pairs with the acquires in is_closed() and in pop().
         tail_.fetch_or(closed_, sys::release);
     }
@@ -159,6 +161,7 @@ private:
     const std::unique_ptr<slot[]> slots_;
     alignas(sys::isolation) sys::atomic<std::uint64_t> head_{0}; // the position of the next pop
     alignas(sys::isolation) sys::atomic<std::uint64_t> tail_{0}; // the position of the next push
+    [[no_unique_address]] typename queue_slot<T>::lock_type pushes_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
