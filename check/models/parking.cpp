@@ -1,7 +1,9 @@
 // What everything sleeps on: sys::parker and sys::slow_lock over the futex.
 #include <check/engine/model.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/parker.hpp>
+#include <ekiden/sys/process_lock.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <chrono>
@@ -72,8 +74,11 @@ EKIDEN_MODEL(parker_timeout, .about = "a timeout and an unpark at the same time"
     waker.join();
 }
 
-EKIDEN_MODEL(slow_lock_two, .about = "mutual exclusion and no lost wake-up", .preemptions = 5) {
-    sys::slow_lock lock;
+namespace {
+
+template <class Lock>
+void count_in_two_threads() {
+    Lock lock;
     sys::cell<int> count{0};
     const auto work = [&] {
         std::lock_guard guard(lock);
@@ -85,8 +90,9 @@ EKIDEN_MODEL(slow_lock_two, .about = "mutual exclusion and no lost wake-up", .pr
     check::that(count.read() == 2, "both have counted");
 }
 
-EKIDEN_MODEL(slow_lock_three, .about = "three threads, so that one sleeper may hide another") {
-    sys::slow_lock lock;
+template <class Lock>
+void count_in_three_threads() {
+    Lock lock;
     sys::cell<int> count{0};
     const auto work = [&] {
         std::lock_guard guard(lock);
@@ -98,6 +104,43 @@ EKIDEN_MODEL(slow_lock_three, .about = "three threads, so that one sleeper may h
     second.join();
     third.join();
     check::that(count.read() == 3, "all have counted");
+}
+
+} // namespace
+
+EKIDEN_MODEL(slow_lock_two, .about = "mutual exclusion and no lost wake-up", .preemptions = 5) {
+    count_in_two_threads<sys::slow_lock>();
+}
+
+EKIDEN_MODEL(slow_lock_three, .about = "three threads, so that one sleeper may hide another") {
+    count_in_three_threads<sys::slow_lock>();
+}
+
+EKIDEN_MODEL(process_lock_two, .about = "mutual exclusion and no lost wake-up", .preemptions = 5) {
+    count_in_two_threads<sys::process_lock>();
+}
+
+EKIDEN_MODEL(process_lock_three, .about = "three threads, so that one sleeper may hide another") {
+    count_in_three_threads<sys::process_lock>();
+}
+
+/// Only one thread exists in the child at the fork, so the fork is a change of the generation between two
+/// steps. The thread of the parent never unlocks.
+EKIDEN_MODEL(process_lock_in_child, .about = "the lock that a thread of the parent held is free in the child",
+             .preemptions = 5) {
+    sys::process_lock lock;
+    lock.lock();
+    ++sys::fork_generation_here;
+    sys::cell<int> count{0};
+    const auto work = [&] {
+        std::lock_guard guard(lock);
+        count.write(count.read() + 1);
+    };
+    sys::thread other(work);
+    work();
+    other.join();
+    check::that(count.read() == 2, "both have counted");
+    --sys::fork_generation_here;
 }
 
 } // namespace parking_models

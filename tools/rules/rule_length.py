@@ -9,13 +9,14 @@ FILE_LIMIT = 600
 FUNCTION_LIMIT = 70
 SOURCES = (*tree.CPP, ".py", ".sh", ".cmake", ".md", ".txt", "")
 TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
+ACCESS = re.compile(r"^\s*(public|protected|private)\s*:")
 SCOPE = re.compile(r"\s*(inline\s+|static\s+|const\w*\s+)*(namespace|class|struct|union|enum|extern)\b")
 FUNCTION = re.compile(r"\)\s*(const|noexcept|override|final|requires\b.*|->.*|:.*|\s)*$", re.DOTALL)
 
 
 def opens_scope(head):
     """Returns whether the brace after `head` opens a scope in which functions are declared."""
-    head = TEMPLATE.sub("", head)
+    head = ACCESS.sub("", TEMPLATE.sub("", head))
     return bool(SCOPE.match(head)) and not FUNCTION.search(head)
 
 
@@ -68,6 +69,7 @@ GOOD = {
     "c.hpp": "template <class T>\nclass alignas(cache_line) a : public b<T> {\n" + _MANY + "};\n",
     "d.hpp": "enum class a {\n" + "    b,\n" * 80 + "};\n" + "namespace a::inline v0 {\n" + _MANY + "}\n",
     "a.cpp": "namespace a {\nclass b {\n" + "    int f() { return 1; }\n" * 80 + "};\n" + "int g() {\n" + _body(60) + "}\n}\n",
+    "e.hpp": "class a {\npublic:\n    class b {\n" + _MANY + "    };\n};\n",
     "b.md": "line\n" * 600,
 }
 BAD = [
@@ -76,6 +78,7 @@ BAD = [
     {"a.cpp": "template <class T, class U = a<b<T>>>\nauto f(T t) requires (sizeof(T) > 1) {\n" + _body(69) + "}\n"},
     {"a.cpp": "template <class T>\nf<T>::f(T t) : a_{t} {\n" + _body(69) + "}\n"},
     {"a.cpp": "class alignas(64) a final : b {\n    int f() {\n" + _body(69) + "    }\n};\n"},
+    {"a.cpp": "class a {\npublic:\n    int f() {\n" + _body(69) + "    }\n};\n"},
     {"a.cpp": "auto f = [](int x) {\n" + _body(69) + "};\n"},
     {"a.py": "def f():\n" + "    work()\n" * 70},
     {"a.hpp": "// line\n" * 601},

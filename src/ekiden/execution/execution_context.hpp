@@ -9,7 +9,7 @@
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/fork.hpp>
-#include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/process_lock.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -49,8 +49,11 @@ class dump_samples;
 /// For example, a service may own coroutine frames of the program. The destructor of a coroutine frame may
 /// use every service.
 ///
-/// In the child of a fork(), a context does not end its services. The child loses the work of the services,
-/// because the threads of the context do not exist in the child.
+/// In the child of a fork(), a context of the parent process does not end its services. The child loses the
+/// work of the services, because the threads of the context do not exist in the child. In the child,
+/// use_service() and has_service() do not find these services, because a thread that does not exist in the
+/// child may hold a lock of a service. So use_service() creates a new service. References to the services of
+/// the parent process remain valid.
 class execution_context {
 public:
     /// The base class of services. A service is constructed by use_service(), with its context as the only
@@ -62,6 +65,12 @@ public:
         virtual ~service() = default;
 
         [[nodiscard]] execution_context& context() const noexcept { return context_; }
+
+        /// Returns true if this process is the child of a fork(), and the service was constructed before the
+        /// fork. Objects from before the fork still refer to such a service. A thread that exists only in the
+        /// parent process may hold the locks of the service, so the child must not acquire these locks. Any
+        /// thread may call is_left_behind().
+        [[nodiscard]] bool is_left_behind() const noexcept { return generation_ != sys::fork_generation(); }
 
     protected:
         explicit service(execution_context& owner) noexcept : context_(owner) {}
@@ -101,7 +110,8 @@ public:
 
         /// The context calls added() once, before any thread can find the service. If two threads create
         /// services of the same type at the same time, one of the two services is added, and the other
-        /// service is destroyed.
+        /// service is destroyed. During added(), no other service can be added to this context. So added()
+        /// may call use_service() for other contexts, but not for this context.
         virtual void added() noexcept {}
 
         /// Drops the tasks and handlers that the service stores, without running them. The context calls
@@ -122,6 +132,7 @@ public:
         execution_context& context_;
         const void* key_ = nullptr;
         service* older_ = nullptr;
+        const std::uint16_t generation_ = sys::fork_generation();
         bool is_shut_down_ = false;
         bool is_cleared_ = false;
     };
@@ -168,6 +179,8 @@ protected:
         gate_holds_ = holds;
     }
 
+    // In the child of a fork(), the next functions have no effect on a context of the parent process.
+
     /// Calls end_services(), which has no effect if it has been called already.
     virtual ~execution_context() { end_services(); }
 
@@ -175,6 +188,7 @@ protected:
     /// other function. Otherwise a thread that a service owns could give tasks to the destroyed parts of the
     /// context. Not thread-safe. Only the owner of the context may call this function.
     void shut_down_services() noexcept {
+        if (is_in_forked_child()) return;
         for (service* s = newest_.load(sys::acquire); s != nullptr; s = s->older_) { // [XC1]
             if (!std::exchange(s->is_shut_down_, true)) s->shutdown();
         }
@@ -182,6 +196,7 @@ protected:
     /// Clears the services. No thread may use the services any more. First shuts down the services that were
     /// created after the call of shut_down_services().
     void clear_services() noexcept {
+        if (is_in_forked_child()) return;
         for (const service* newest = nullptr; newest != newest_.load(sys::relaxed);) {
             newest = newest_.load(sys::relaxed);
             shut_down_services(); // shutdown() or clear() of a service may create another service
@@ -192,6 +207,7 @@ protected:
     }
     /// Destroys the services. Calls clear_services() first.
     void end_services() noexcept {
+        if (is_in_forked_child()) return;
         clear_services();
         while (service* const ended = newest_.load(sys::relaxed)) {
             newest_.store(ended->older_, sys::relaxed);
@@ -201,8 +217,6 @@ protected:
     /// Returns whether this process is the child of a fork(), and the context was constructed before the
     /// fork.
     [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
-    /// Forgets the services without destroying them. A context calls this function in the child of a fork().
-    void abandon_services() noexcept { newest_.store(nullptr, sys::relaxed); }
 
 private:
     /// See service::be_rung(). A context accepts at most one alarm clock.
@@ -228,14 +242,12 @@ private:
         // grows.
         service* s = newest_.load(sys::acquire);
         while (s != nullptr && s->key_ != key) s = s->older_;
-        return s;
+        // In the child of a fork(), the services of the child are newer than those of the parent.
+        return s != nullptr && !s->is_left_behind() ? s : nullptr;
     }
 
     service& add_or_drop(std::unique_ptr<service> fresh, const void* key) {
-        // In the child of a fork(), a thread that exists only in the parent may hold adding_. So the parent's
-        // contexts share another lock there.
-        static sys::slow_lock adding_in_child;
-        const std::lock_guard guard(is_in_forked_child() ? adding_in_child : adding_);
+        const std::lock_guard guard(adding_);
         if (service* const found = find(key)) return *found; // another thread has added the service
         fresh->key_ = key;
         fresh->older_ = newest_.load(sys::relaxed);
@@ -253,12 +265,13 @@ private:
     std::uint32_t gate_refuses_ = 0;
     std::uint32_t gate_holds_ = 0;
     const std::uint16_t generation_ = sys::fork_generation();
-    sys::slow_lock adding_;
+    sys::process_lock adding_; // the list is usable at each moment, because one store adds a service
     sys::atomic<service*> newest_{nullptr};
 };
 
-/// Returns the service of type S of `context`. The first call creates the service. Throws std::bad_alloc, and
-/// whatever the constructor of S throws. Any thread may call use_service().
+/// Returns the service of type S of `context`. The first call creates the service. In the child of a fork(),
+/// the first call in the child creates a new service. Throws std::bad_alloc, and whatever the constructor of
+/// S throws. Any thread may call use_service().
 template <std::derived_from<execution_context::service> S>
 S& use_service(execution_context& context) {
     const void* const key = context.key_of<S>();
@@ -267,7 +280,8 @@ S& use_service(execution_context& context) {
     return static_cast<S&>(context.add_or_drop(std::make_unique<S>(context), key));
 }
 
-/// Returns whether the context has a service of type S. Any thread may call has_service().
+/// Returns whether the context has a service of type S. In the child of a fork(), services of the parent
+/// process do not count. Any thread may call has_service().
 template <std::derived_from<execution_context::service> S>
 [[nodiscard]] bool has_service(const execution_context& context) noexcept {
     return context.find(context.key_of<S>()) != nullptr;

@@ -55,6 +55,7 @@ struct pipeline_options {
 /// for an item happens before its call for the next item. Everything happens before the end of run(), and
 /// before the future of start() is ready.
 /// Lifetime: the destructor requests a stop and waits for the run. A stage must not destroy its own pipeline.
+/// In the child of a fork(), the destructor does not wait for a run that the parent process has begun.
 /// The pipeline keeps the memory of its items for the next run.
 template <class... Stages>
 class pipeline {

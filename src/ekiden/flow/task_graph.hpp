@@ -51,7 +51,8 @@ struct task_graph_options {
 /// Ordering: what a node does happens before each node begins that follows it. What the caller of start() did
 /// happens before the first node. Everything happens before the end of run(), and before the future of
 /// start() is ready. Lifetime: the destructor requests a stop and waits for the run. A node must not destroy
-/// its own graph. A graph is destroyed with all its callables.
+/// its own graph. A graph is destroyed with all its callables. In the child of a fork(), the destructor does
+/// not wait for a run that the parent process has begun.
 class task_graph {
 public:
     /// A handle of a node. A handle is cheap to copy, and valid as long as its graph exists.

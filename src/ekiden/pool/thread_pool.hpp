@@ -180,11 +180,12 @@ struct thread_pool_metrics {
 /// threads.
 ///
 /// fork(): in the child of a fork(), the pool has no workers, and no member function waits. In the child,
-/// each function that would post or wait throws std::system_error(operation_not_permitted). pause(),
-/// resume(), stop() and the destructor do nothing in the child. In the child, metrics() returns the numbers
-/// that were visible to the forking thread. The child can create new pools. A task may call fork() if the
-/// child ends with exec or _exit. If the child returns from the task, the library prints a message and aborts
-/// the child.
+/// each function that would post or wait throws std::system_error(operation_not_permitted). So do co_spawn()
+/// and sync_wait() with an executor of the pool. A future of then() reports operation_canceled or
+/// operation_not_permitted. pause(), resume(), stop() and the destructor do nothing in the child. In the
+/// child, metrics() returns the numbers that were visible to the forking thread. The child can create new
+/// pools. A task may call fork() if the child ends with exec or _exit. If the child returns from the task,
+/// the library prints a message and aborts the child.
 ///
 /// Thread safety: all threads, including the workers, may call all members concurrently, except the
 /// destructor. Ordering: everything that the caller did before a post is visible to the task.

@@ -1,12 +1,13 @@
 /// Handlers that run before and after fork(), and the number of forks.
 ///
-/// Part: sys. Used by: execution, fork, future, lanes, loop, observe, pool, queue, timer.
+/// Part: sys. Used by: async, execution, flow, fork, future, lanes, loop, observe, pool, queue, timer.
 ///
 /// The library holds three of its locks during a fork, because new objects in the child need these locks. The
 /// three locks protect the list of pools, the depot of memory for tasks, and the recorder's list of threads.
 /// No thread acquires one of the three locks while it holds another one, so the order of the locks does not
-/// matter. The library does not hold the locks inside a pool during a fork, because the child never acquires
-/// the locks of a pool that existed before the fork.
+/// matter. The library does not hold the locks inside a pool or a service during a fork. The child never
+/// acquires such a lock of a pool or a service that existed before the fork, except a process_lock, which is
+/// free in the child.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

@@ -98,10 +98,6 @@ public:
     static inline typename Asio::execution_context::id id;
 
     explicit ekiden_side(typename Asio::execution_context& owner) : asio_service(owner) {}
-    ~ekiden_side() override {
-        // The threads of the ekiden services do not exist in the child process of a fork().
-        if (is_in_forked_child()) abandon_services();
-    }
 
     /// Adds 1 to the count of outstanding work. `tracked()` returns a copy of an executor. This copy counts
     /// as work in Asio. The context stores the copy until the count is 0 again. Any thread may call this
@@ -123,7 +119,7 @@ public:
     /// destruction of objects that the task refers to.
     void clear() noexcept {
         is_cleared_.store(true, sys::relaxed); // Relaxed is enough: no other thread uses Asio's context.
-        if (!is_in_forked_child()) clear_services();
+        clear_services();
         gives_ = nullptr;
     }
     [[nodiscard]] bool is_cleared() const noexcept { return is_cleared_.load(sys::relaxed); }

@@ -10,6 +10,7 @@
 namespace ekiden::inline EKIDEN_ABI::detail {
 
 void burials::add(task& refused) noexcept {
+    if (is_left_behind()) return; // the coroutine is lost
     const std::lock_guard guard(lock_);
     if (is_closed_) return;
     refused.queued_at = reinterpret_cast<std::uintptr_t>(newest_.load(sys::relaxed));
@@ -20,7 +21,7 @@ void burials::add(task& refused) noexcept {
 }
 
 void burials::end_all() noexcept {
-    if (resume_record::here().is_posting) return;
+    if (is_left_behind() || resume_record::here().is_posting) return;
     while (task* const dead = take()) {
         dead->abandon();
         finish_one();
@@ -67,6 +68,7 @@ root_wait::root_wait(std::shared_ptr<burials> of) noexcept : buried_(std::move(o
 
 root_wait::~root_wait() {
     const std::lock_guard guard(buried_->lock_); // waits for a thread that is still in tell()
+    if (buried_->is_left_behind()) return;       // the stacks with the other waits do not exist in the child
     if (next_ != nullptr) next_->prev_ = prev_;
     (prev_ != nullptr ? prev_->next_ : buried_->waits_) = next_;
 }

@@ -8,7 +8,8 @@
 #include <ekiden/future/detail/completion.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/fork.hpp>
+#include <ekiden/sys/process_lock.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,9 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 class root_wait;
 
 /// The list of the buried coroutines of one context. Threads in root_wait::wait() share the ownership of the
-/// list, because the context may be destroyed before the wait ends. Thread-safe.
+/// list, because the context may be destroyed before the wait ends. In the child of a fork(), a list from the
+/// parent process is not used, because its coroutines and waits belong to the parent. Only its lock is used
+/// there, by a wait of the forking thread and by the root for which this thread waits. Thread-safe.
 class burials {
 public:
     burials() noexcept = default;
@@ -48,7 +51,10 @@ private:
     [[nodiscard]] task* take() noexcept;
     void finish_one() noexcept;
 
-    sys::slow_lock lock_;
+    [[nodiscard]] bool is_left_behind() const noexcept { return generation_ != sys::fork_generation(); }
+
+    sys::process_lock lock_;
+    const std::uint16_t generation_ = sys::fork_generation();
     sys::atomic<task*> newest_{nullptr};    // the newest task; its queued_at points to the next task
     sys::atomic<std::uint32_t> at_work_{0}; // number of tasks being abandoned; written under lock_
     bool is_closed_ = false;                // lock_ guards is_closed_ and waits_

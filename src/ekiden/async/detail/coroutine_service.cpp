@@ -59,6 +59,7 @@ void coroutine_service::add(root_entry& fresh) noexcept {
 }
 
 void coroutine_service::remove(root_entry& ended) noexcept {
+    if (is_left_behind()) return; // nothing reads the list in the child
     shard& own = shard_of(ended);
     const std::lock_guard guard(own.lock);
     if (ended.next_ != nullptr) ended.next_->prev_ = ended.prev_;

@@ -71,6 +71,7 @@ public:
 
     /// Adds a root coroutine to the list. When the context ends, it destroys all root coroutines in the list.
     void add(root_entry& fresh) noexcept;
+    /// Has no effect in the child of a fork() if the root was added before the fork.
     void remove(root_entry& ended) noexcept;
 
     /// Posts `refused` to the context. The context runs this task, which destroys the coroutine of the task.

@@ -32,6 +32,7 @@ void continuations::list::unlink(listed_continuation& removed) noexcept {
 }
 
 void continuations::remove(listed_continuation& begun) noexcept {
+    if (is_left_behind()) return; // nothing reads the list in the child
     list& here = list_of(&begun);
     const std::lock_guard guard(here.lock);
     here.unlink(begun);

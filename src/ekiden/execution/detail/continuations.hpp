@@ -16,6 +16,9 @@
 /// cancels the continuation. The thread that sets the result later uses the continuation, but does not use
 /// the context.
 ///
+/// In the child of a fork(), the threads of the parent process do not exist, and may have held locks of
+/// lists. So remove() has no effect on the lists of the parent process, and no other function uses them.
+///
 /// A continuation is attached to its result under the lock of its list. So every continuation that shutdown()
 /// finds in the list is attached.
 #pragma once

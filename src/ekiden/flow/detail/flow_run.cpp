@@ -3,6 +3,7 @@
 #include <ekiden/async/detail/group.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/topology.hpp>
 
@@ -34,6 +35,7 @@ future<bool> flow_run::begin(any_executor where, const std::stop_token& stop, wa
         caller_ = caller;
         if (caller != nullptr && caller->roots) end_.emplace(*caller->roots);
         promise_ = std::move(fresh);
+        begun_in_ = sys::fork_generation();
         is_over_.store(false, sys::relaxed);
     }
     where_ = std::move(where);
@@ -71,6 +73,8 @@ void flow_run::expect_idle() const {
 }
 
 void flow_run::stop_and_wait(bool has_coroutines) noexcept {
+    // In the child of a fork(), the last run never ends, and another thread may have held the lock.
+    if (begun_in_ != sys::fork_generation()) return;
     (void)request_stop();
     if (has_coroutines) {
         std::optional<root_wait> roots;
@@ -83,7 +87,7 @@ void flow_run::stop_and_wait(bool has_coroutines) noexcept {
         }
         if (roots) roots->wait();
     }
-    (void)runs_.wait(wait_limit());
+    (void)runs_.wait(wait_limit(), begun_in_);
 }
 
 bool flow_run::request_stop() noexcept {

@@ -18,10 +18,12 @@
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -76,7 +78,8 @@ public:
     void end() noexcept;
     /// Throws std::system_error(device_or_resource_busy) if a run is in progress.
     void expect_idle() const;
-    /// Requests a stop of a run in progress, and waits for its end.
+    /// Requests a stop of a run in progress, and waits for its end. Returns at once in the child of a fork()
+    /// if the run has begun before the fork. Only the destructor of the owner may call this function.
     void stop_and_wait(bool has_coroutines) noexcept;
 
     bool request_stop() noexcept;
@@ -127,10 +130,11 @@ private:
     std::optional<promise<bool>> promise_; // under lock_: has a value while a run is in progress
     std::optional<std::stop_callback<ender>> on_stop_;
     mutable sys::slow_lock lock_;
-    bool is_stopped_ = false;                // under lock_: request_stop() has stopped this run
-    std::stop_source stop_;                  // under lock_: the source of the tasks' stop token
-    std::exception_ptr first_;               // under lock_
-    waiting_call* caller_ = nullptr;         // under lock_
+    std::uint16_t begun_in_ = sys::fork_generation(); // under lock_: the fork generation of the last begin()
+    bool is_stopped_ = false;                         // under lock_: request_stop() has stopped this run
+    std::stop_source stop_;                           // under lock_: the source of the tasks' stop token
+    std::exception_ptr first_;                        // under lock_
+    waiting_call* caller_ = nullptr;                  // under lock_
     std::optional<root_wait::root_end> end_; // under lock_: tells a thread in root_wait::wait() about the end
     task_count runs_;                        // the destructor waits for it
     alignas(sys::isolation) sys::atomic<bool> is_over_{false};

@@ -61,8 +61,10 @@ public:
     /// Waits until no task is left, or until `limit` is reached. Waits for tasks whose add() has returned
     /// before this call, and for tasks that these tasks add. If another thread adds a task before the last of
     /// these tasks ends, wait() also waits for the added task.
-    [[nodiscard]] wait_result wait(const wait_limit& limit) noexcept {
-        waiter here(born_);
+    [[nodiscard]] wait_result wait(const wait_limit& limit) noexcept { return wait(limit, born_); }
+    /// Like the function above. The tasks belong to the process with the fork generation `added_in`.
+    [[nodiscard]] wait_result wait(const wait_limit& limit, std::uint16_t added_in) noexcept {
+        waiter here(added_in);
         waiter_.write(&here);
         std::uint64_t state = state_.load(sys::acquire); // [TG1] Acquire: makes the tasks' effects visible.
         if (state == 0) return wait_result::ended;

@@ -41,7 +41,6 @@ loop_context::loop_context(int concurrency_hint) {
 loop_context::~loop_context() {
     if (is_in_forked_child()) {
         // The threads that used the context do not exist in the child. Their work is lost.
-        abandon_services();
         (void)solo_.release();
         (void)shared_.release();
         return;

@@ -17,7 +17,6 @@ thread_pool::~thread_pool() {
     if (scheduler_->is_in_forked_child()) {
         // The threads of the workers do not exist in the child, and the tasks that they were running are
         // lost.
-        abandon_services();
         (void)scheduler_.release();
     } else {
         if (is_started_by(id()) || running_in_this_thread()) scheduler_->refuse_destruction_here();

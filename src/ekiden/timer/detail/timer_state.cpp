@@ -54,6 +54,7 @@ void timer_wait::drop() noexcept {
 
 /// Decides what the handler reports. Removes the wait from the list that cancel() searches.
 bool timer_state::begin(timer_wait& begun) noexcept {
+    if (is_of_parent()) return begun.is_canceled_; // another thread may have held the lock
     const std::lock_guard guard(lock_);
     posted_.remove(begun);
     if (!begun.is_canceled_) count_waiting(count_.load(sys::relaxed) - 1);
@@ -62,6 +63,7 @@ bool timer_state::begin(timer_wait& begun) noexcept {
 }
 
 void timer_state::end() noexcept {
+    if (is_of_parent()) return;
     lock_guard guard(lock_);
     const std::uint32_t others = running_.load(sys::relaxed) - 1;
     running_.store(others, sys::relaxed);
@@ -72,6 +74,7 @@ void timer_state::end() noexcept {
 }
 
 void timer_state::drop(timer_wait& dropped) noexcept {
+    if (is_of_parent()) return;
     lock_guard guard(lock_);
     posted_.remove(dropped);
     if (!dropped.is_canceled_) count_waiting(count_.load(sys::relaxed) - 1);
