@@ -134,10 +134,15 @@ struct calls_handler {
     }
     void succeed(const environment& env) { call(env, std::exception_ptr()); }
     void fail(const environment& env, std::exception_ptr error) noexcept {
-        if constexpr (std::is_void_v<T>)
+        if constexpr (std::is_void_v<T>) {
             call(env, std::move(error));
-        else
-            call(env, std::move(error), typename spawn_signature<T>::argument{});
+        } else {
+            try {
+                call(env, std::move(error), typename spawn_signature<T>::argument{});
+            } catch (...) { // the default constructor of the result has thrown
+                env.executor.report_unhandled(type_description<Handler>());
+            }
+        }
     }
 
     Handler handler;
@@ -176,12 +181,22 @@ using calls_handler_of =
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
+/// What the frame of a root contains. Destroys the callable before `end`, which may report that the coroutine
+/// was dropped. The compilers destroy two parameters of a coroutine in different orders.
+template <class F, class End>
+struct spawned_parts {
+    End end;
+    std::optional<F> f;
+};
+
 /// The root coroutine. The callable `f` lies in the frame of the root, because `f` must outlive the coroutine
 /// that `f` returns. The callable and its coroutine are destroyed before `end` reports the result.
 /// `Allocator` is empty, or std::allocator_arg_t and the type of the allocator of the frame.
 template <class F, class End, class... Allocator>
-root_coroutine spawned(Allocator..., std::optional<F> f, End end) {
+root_coroutine spawned(Allocator..., spawned_parts<F, End> parts) {
     using result = typename End::result;
+    End& end = parts.end;
+    std::optional<F>& f = parts.f;
     const environment& env = co_await get_environment();
     coroutine_result<result> outcome;
     try {
@@ -217,15 +232,16 @@ root_coroutine spawned(Allocator..., std::optional<F> f, End end) {
 template <executor E, class F, class End>
 void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen, bool starts_here = false) {
     using callable = std::decay_t<F>;
-    std::optional<callable> kept(std::in_place, std::forward<F>(f));
+    spawned_parts<callable, End> parts{std::move(end),
+                                       std::optional<callable>(std::in_place, std::forward<F>(f))};
     const auto made = [&] {
         if constexpr (requires { typename End::allocator_type; }) {
             using allocator = typename End::allocator_type;
-            const allocator given = end.get_allocator();
-            return detail::spawned<callable, End, std::allocator_arg_t, allocator>(
-                std::allocator_arg, given, std::move(kept), std::move(end));
+            const allocator given = parts.end.get_allocator();
+            return detail::spawned<callable, End, std::allocator_arg_t, allocator>(std::allocator_arg, given,
+                                                                                   std::move(parts));
         } else {
-            return detail::spawned<callable, End>(std::move(kept), std::move(end));
+            return detail::spawned<callable, End>(std::move(parts));
         }
     };
     made().promise().begin(where, chosen, starts_here);

@@ -79,7 +79,7 @@ private:
 template <class... Args>
 class awaited_results : public awaited_operation {
 public:
-    void store(Args... args) noexcept {
+    void store(Args&&... args) noexcept {
         try {
             results_.emplace(std::forward<Args>(args)...);
         } catch (...) { // the move of a result has thrown

@@ -23,8 +23,14 @@ namespace detail {
 template <class T>
 concept failure = std::same_as<T, std::error_code> || std::same_as<T, std::exception_ptr>;
 
-[[nodiscard]] inline std::exception_ptr exception_of(const std::error_code& error) {
-    return error ? std::make_exception_ptr(std::system_error(error)) : nullptr;
+/// Returns a std::bad_alloc if there is no memory for the exception.
+[[nodiscard]] inline std::exception_ptr exception_of(const std::error_code& error) noexcept {
+    if (!error) return nullptr;
+    try {
+        throw std::system_error(error);
+    } catch (...) {
+        return std::current_exception();
+    }
 }
 [[nodiscard]] inline std::exception_ptr exception_of(std::exception_ptr error) noexcept { return error; }
 

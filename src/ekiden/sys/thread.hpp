@@ -83,6 +83,14 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// Sets the name that debuggers and system tools show for the calling thread. The name is cut to at most
 /// 15 bytes on Linux and 63 bytes on macOS, but never inside a UTF-8 character.
 void set_thread_name(std::string_view name) noexcept;
+/// Sets the name `name`-`suffix`. If there is no memory for this text, sets the name `name`.
+inline void set_thread_name(std::string_view name, std::string_view suffix) noexcept {
+    try {
+        sys::set_thread_name(std::string(name).append("-").append(suffix));
+    } catch (...) {
+        sys::set_thread_name(name);
+    }
+}
 
 /// Returns the name of the calling thread. Either set_thread_name() or the system has set this name. The
 /// result is empty if the name is unknown.

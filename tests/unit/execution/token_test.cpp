@@ -6,11 +6,14 @@
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/use_future.hpp>
 
+#include <tests/unit/failing_allocations.hpp>
+
 #include <doctest/doctest.h>
 
 #include <exception>
 #include <future>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -146,6 +149,19 @@ TEST_CASE("a token can be bound to an executor: its handler ends there") {
     elsewhere.run();
     second.get();
 }
+
+#ifndef EKIDEN_TSAN
+TEST_CASE("without memory for the exception of an error code, the future of use_future reports that") {
+    users_context home;
+    auto result = async_give<void(std::error_code, std::string)>(
+        home, ekiden::use_future, std::make_error_code(std::errc::no_buffer_space), std::string());
+    {
+        const ekiden_test::failing_allocation next(0);
+        home.run();
+    }
+    CHECK_THROWS_AS(result.get(), std::bad_alloc);
+}
+#endif
 
 TEST_CASE("another library that calls its own async_initiate does not get that of ekiden") {
     CHECK(like_asio::async_work(ekiden::use_future));

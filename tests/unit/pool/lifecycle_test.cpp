@@ -209,6 +209,21 @@ TEST_CASE("a submission that races with join is run if it was accepted") {
     }
 }
 
+TEST_CASE("stop() ends a blocking wait of the only worker for a queued task") {
+    thread_pool pool({.threads = 1});
+    std::atomic<bool> has_begun{false};
+    auto outer = pool.submit([&] {
+        auto inner = pool.submit([] { return 1; });
+        has_begun = true;
+        return inner.get(ekiden::blocking);
+    });
+    while (!has_begun) std::this_thread::yield();
+    std::this_thread::sleep_for(10ms); // the worker sleeps
+    pool.stop();
+    pool.join();
+    CHECK(is_canceled(outer));
+}
+
 TEST_CASE("join and wait_idle in a worker of the same pool are refused, not a deadlock") {
     thread_pool pool({.threads = 2});
     const auto code = [&](auto&& call) {

@@ -179,7 +179,13 @@ EKIDEN_NOINLINE std::coroutine_handle<> end_of(coroutine_promise& ended) noexcep
 
 void coroutine_promise::post(task_order order) noexcept { detail::post_home(*this, env_->executor, order); }
 
-void suspension::resume(task_order order) noexcept { detail::post_home(*this, env().executor, order); }
+void suspension::resume(task_order order) noexcept {
+    // The caller may hold a lock, or may have to tell other waiters. So a full lane must not let it wait.
+    bool& is_resuming = thread_record::here().is_resuming;
+    const bool outer = std::exchange(is_resuming, true);
+    detail::post_home(*this, env().executor, order);
+    is_resuming = outer;
+}
 
 void suspension::resume_at(const any_executor& where, task_order order) noexcept {
     detail::post_home(*this, where, order);

@@ -106,7 +106,7 @@ loop_threads::~loop_threads() {
 
 void loop_threads::live(unsigned index) noexcept {
     thread_record::here().owner = id_;
-    sys::set_thread_name(options_.name + "-" + std::to_string(index));
+    sys::set_thread_name(options_.name, std::to_string(index));
     if (!processors_.empty())
         (void)sys::set_thread_affinity(std::array{processors_[index % processors_.size()]});
     call_thread_hook(options_.on_thread_start, "on_thread_start", index, options_.on_unhandled_exception);

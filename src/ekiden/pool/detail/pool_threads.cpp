@@ -134,7 +134,7 @@ void pool_threads::live(unsigned index) {
     worker& self = *workers_[index];
     thread_record::here().owner = pool_.id();
     thread_record::here().set_stack_reserve(options_.stack_reserve);
-    sys::set_thread_name(options_.name + "-" + std::to_string(index));
+    sys::set_thread_name(options_.name, std::to_string(index));
     if (!places_.empty()) (void)sys::set_thread_affinity(places_[index % places_.size()]);
     {
         const std::lock_guard guard(lock_);

@@ -232,14 +232,15 @@ void scheduler::report_stall(stall_report::reason why, std::span<const unsigned>
     try {
         for (const unsigned index : threads) report.threads.push_back(threads_.describe(index));
         report.tasks_pending = metrics().tasks_pending;
-    } catch (...) { // no memory for a report
+        if (!options_.on_stall && why != stall_report::reason::saturated)
+            std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
+    } catch (...) { // no memory for the report or its text
         return;
     }
     if (options_.on_stall) {
         const hook_scope here("on_stall");
         options_.on_stall(report);
-    } else if (why != stall_report::reason::saturated)
-        std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
+    }
 }
 
 void scheduler::report_slow_task(const slow_task_report& report) noexcept {

@@ -19,7 +19,7 @@ watch::watch(scheduler& pool, pool_threads& threads, const thread_pool_options& 
       follow_interval_(sys::bounded(options.follow_interval)),
       next_follow_(sys::clock::now() + follow_interval_), slow_(std::make_unique<slow_tasks>(pool, options)),
       thread_(sys::start_thread("thread_pool", "its watch", [this, &options] {
-          sys::set_thread_name(options.name + "-watch");
+          sys::set_thread_name(options.name, "watch");
           thread_record::here().owner = pool_.id();
           run();
       })) {}

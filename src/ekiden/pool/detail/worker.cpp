@@ -506,13 +506,18 @@ bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
 }
 
 /// Waits without running tasks. The pool counts this worker as blocked, so an elastic pool hires another
-/// thread. If no worker of the pool can run tasks, the pool reports a stall. After stop(), this worker
-/// abandons the queued tasks, because all other workers may sleep here too.
+/// thread. If no worker of the pool can run tasks, the pool reports a stall.
 void worker::wait_in_reserve(completion& awaited) noexcept {
     const blocked_here sleeping("a result, without running other tasks on a deep stack");
+    sleep_until_stop(awaited, true);
+}
+
+/// Sleeps until `awaited` is complete. After stop(), this worker abandons the queued tasks meanwhile, because
+/// the other workers may sleep here, too.
+void worker::sleep_until_stop(completion& awaited, bool is_deep) noexcept {
     const shown_wait shown(*this, awaited);
     show(snapshot::state::asleep);
-    pool_.circles().begin_wait(*this, true);
+    pool_.circles().begin_wait(*this, is_deep);
     const wait_limit until_stop(pool_.stop_of_deep_waits());
     const bool is_ready = awaited.block(&until_stop);
     pool_.circles().end_wait(*this);
@@ -540,12 +545,7 @@ void worker::abandon_queued() noexcept {
 
 bool worker::sleep_for(completion& awaited) noexcept {
     const blocked_here sleeping("a result, without running other tasks meanwhile");
-    const shown_wait shown(*this, awaited);
-    show(snapshot::state::asleep);
-    pool_.circles().begin_wait(*this);
-    awaited.sleep();
-    pool_.circles().end_wait(*this);
-    show(snapshot::state::busy);
+    sleep_until_stop(awaited, false);
     return true;
 }
 

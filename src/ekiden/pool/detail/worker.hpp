@@ -195,6 +195,7 @@ private:
     void sleep(const reason_to_return& reason) noexcept;
     class shown_wait;
     void wait_in_reserve(completion& awaited) noexcept;
+    void sleep_until_stop(completion& awaited, bool is_deep) noexcept;
     void abandon_queued() noexcept;
     void execute(task* taken, bool is_admitted) noexcept;
     void settle(const task* taken) noexcept;
