@@ -6,6 +6,7 @@
 
 #include <ekiden/context/flat_call.hpp>
 #include <ekiden/execution/detail/continuations.hpp>
+#include <ekiden/execution/detail/task_offer.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/future/future.hpp>
 
@@ -92,7 +93,15 @@ private:
 
     static void ready(void* self) noexcept { flatly(static_cast<then_state*>(self), &queue); }
     static void dispose(then_state* self) noexcept {
-        flatly(self, [](flat_call* ended) noexcept { recycler::destroy(static_cast<then_state*>(ended)); });
+        flatly(self, [](flat_call* called) noexcept {
+            auto* const ended = static_cast<then_state*>(called);
+            shared_state<R>* const from = std::exchange(ended->from_, nullptr);
+            {
+                const flat_calls_hidden result_is_destroyed;
+                recycler::destroy(ended);
+            }
+            if (from != nullptr) from->release(); // may dispose of the state before this one in a chain
+        });
     }
     static void flatly(then_state* self, void (*call_it)(flat_call*) noexcept) noexcept {
         self->call = call_it;
@@ -105,16 +114,22 @@ private:
         continuations& listed = *self->listed_;
         const listed_continuation* const begun = self;
         listed.remove(*self);
+        bool is_refused = false;
         {
             const Executor where(std::move(self->where_)); // the queue may destroy the state
+            const task_offer offer(*self);
             try {
                 ekiden::accept_task(where, self, task_order::usual);
             } catch (...) { // the task is abandoned, so the future reports operation_canceled
             }
+            is_refused = offer.came_back();
             where.on_work_finished();
         }
         listed.done(begun);
+        if (is_refused) self->abandon(); // last, because the callable may own the context
     }
+    /// If the executor refuses the task, queue() abandons it.
+    [[nodiscard]] bool is_taken_back() const noexcept { return task_offer::take_back(*this); }
 
     static bool attach(listed_continuation& self) noexcept {
         auto& own = static_cast<then_state&>(self);

@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <future>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -347,4 +348,49 @@ TEST_CASE("In the child of a fork, what continues a result of the parent ends wi
     });
     CHECK(child.exit_code == 5);
     pool.resume();
+}
+
+namespace {
+
+/// An object whose destructor sets a result, and waits until a continuation of this result has run.
+struct session {
+    std::optional<ekiden::promise<void>> close;
+    ekiden::future<void> closed;
+
+    explicit session(ekiden::thread_pool& pool) : close(std::in_place) {
+        closed = close->get_future().then(pool.get_executor(), [] {});
+    }
+    session(session&& other) noexcept
+        : close(std::exchange(other.close, std::nullopt)), closed(std::move(other.closed)) {}
+    ~session() {
+        if (!close) return;
+        close->set_value();
+        closed.get();
+    }
+};
+
+} // namespace
+
+TEST_CASE("the destructors of a continuation's result and callable may wait for another continuation") {
+    ekiden::thread_pool pool({.threads = 2});
+    pool.submit([] {}).then(pool.get_executor(), [&] { return session(pool); }).wait();
+    pool.submit([] {}).then(pool.get_executor(), [last = session(pool)] {}).wait();
+    ekiden::thread_pool stopped({.threads = 1});
+    ekiden::promise<void> begin;
+    auto refused = begin.get_future().then(stopped.get_executor(), [last = session(pool)] {});
+    stopped.stop();
+    begin.set_value();
+    CHECK_THROWS_AS(refused.get(), std::system_error);
+}
+
+TEST_CASE("the callable of a refused continuation may own the pool of its executor") {
+    auto pool = std::make_shared<ekiden::thread_pool>(1);
+    ekiden::promise<int> begin;
+    auto refused = begin.get_future().then(pool->get_executor(), [pool](int result) { return result; });
+    pool->stop();
+    const std::weak_ptr<ekiden::thread_pool> owned = pool;
+    pool.reset();
+    begin.set_value(1);
+    CHECK(owned.expired());
+    CHECK_THROWS_AS(refused.get(), std::system_error);
 }

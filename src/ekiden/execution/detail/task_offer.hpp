@@ -1,6 +1,6 @@
 /// Lets a thread detect whether an executor has abandoned a task that the thread has given to the executor.
 ///
-/// Part: execution. Used by: strands, lanes, timers, bulk posts. Private.
+/// Part: execution. Used by: strands, lanes, timers, continuations, bulk posts. Private.
 #pragma once
 
 #include <ekiden/queue/task.hpp>

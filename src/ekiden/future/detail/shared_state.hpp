@@ -4,6 +4,7 @@
 /// Part: future. Used by: future, shared_future, promise, pool.
 #pragma once
 
+#include <ekiden/context/flat_call.hpp>
 #include <ekiden/future/detail/completion.hpp>
 
 #include <concepts>
@@ -193,6 +194,9 @@ protected:
             self->complete(1);
             break;
         case task_request::abandon:
+            if constexpr (requires { self->is_taken_back(); }) {
+                if (self->is_taken_back()) break;
+            }
             if (!self->claim()) return self->release(), nullptr;
             end_canceled(self, 1);
             break;
@@ -214,7 +218,10 @@ protected:
 private:
     template <class Derived>
     static void end_canceled(Derived* self, std::uint32_t references) noexcept {
-        self->f_.~F();
+        {
+            const flat_calls_hidden callable_is_destroyed;
+            self->f_.~F();
+        }
         self->set_canceled();
         self->complete(references);
     }
