@@ -456,7 +456,12 @@ std::size_t lanes_state::close(lock guard, lane_shard& s, lane* here) noexcept {
         here->tasks = std::move(staying);
         here->waiting = kept;
         s.dropped += count;
-        if (here->is_in_use()) here->is_closed.store(true, sys::relaxed);
+        if (here->is_in_use()) {
+            here->is_closed.store(true, sys::relaxed);
+        } else if (here->is_ready && here->tasks.is_empty()) { // the drain may not run soon
+            s.ready.remove(*here);
+            erase(s, *here);
+        }
     }
     unlock(guard, s);
     return count;
