@@ -104,6 +104,9 @@ std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, task_order
 /// Returns false if the lane may get room only after the post has returned.
 bool lanes_state::may_wait_for_room(task_order order) const noexcept {
     if (order == task_order::immediate || serial_scope::is_beneath(this)) return false;
+    // Only a worker runs the lanes while it waits. Another thread that the inner context needs does not.
+    thread_role* const role = role_scope::find(inner_.id());
+    if (role != nullptr && role->as_worker() == nullptr) return false;
     // The thread may run a coroutine that has a turn, also beneath the task that posts.
     return !thread_record::here().runs_coroutines || turns_.load(sys::relaxed) == 0;
 }
