@@ -70,21 +70,21 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     append(s, here, given);
     settle(s, here);
     const bool needs_drain = !s.ready.empty() && s.inbox.try_begin();
-    if (!wait) {
+    if (!wait && !needs_drain) {
         unlock(guard, s);
-        return !needs_drain || give_drain(s, order, given);
+        return true;
     }
-    add_handle(); // the task may drop the last handle while this thread waits
+    add_handle(); // the task may drop the last handle before this call returns
     unlock(guard, s);
     bool is_accepted = false;
     try {
         is_accepted = !needs_drain || give_drain(s, order, given);
     } catch (...) { // the task has been abandoned, but a waiter may still be in a list
-        wait->run();
+        if (wait) wait->run();
         drop_handle();
         throw;
     }
-    wait->run();
+    if (wait) wait->run();
     drop_handle();
     return is_accepted;
 }
