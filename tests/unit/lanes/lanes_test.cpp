@@ -416,9 +416,8 @@ TEST_CASE("A task of a loop that posts to full lanes of the loop does not wait")
         (void)loop.get_executor().post([&] {
             for (int i = 0; i != 10; ++i) CHECK(l.post(1, [&ran] { ++ran; }));
         });
-        loop.run();
-        CHECK(ran == 10);
-        CHECK(l.metrics().beyond == 9);
+        CHECK(loop.run() != 0);
+        CHECK((ran == 10 && l.metrics().beyond == 9));
     }
 }
 
