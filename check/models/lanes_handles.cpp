@@ -209,4 +209,52 @@ STRAND_MODEL(lanes_last_executor_in_function,
     check::that(all.ran.size() == 2, "each ran once");
 }
 
+namespace {
+
+/// A thread posts a function that destroys the lanes. Another thread runs the lanes, and may run this
+/// function before the post has returned.
+void function_owns_the_lanes(const lanes_options& options, bool has_several) {
+    one_place context;
+    account all;
+    {
+        auto l = std::make_unique<test_lanes>(one_place::executor{context}, options);
+        const test_lanes& here = *l;
+        const int first = has_several ? 2 : 1;
+        if (has_several) { // from here on, posts lock
+            (void)here.post({1, 2}, all.note(0));
+            run_rest(context);
+            (void)here.post(2, all.note(1));
+        } else {
+            (void)here.post(1, all.note(0));
+        }
+        sys::thread runner([&] { all.run_until(context, first + 1); });
+        (void)here.post(3, [own = std::move(l), note = all.note(first)]() mutable {
+            own.reset();
+            note();
+        });
+        runner.join();
+        run_rest(context);
+    }
+    check::that(all.ran.size() == (has_several ? 3U : 2U), "each ran once");
+}
+
+} // namespace
+
+HINT_MODEL(lanes_function_owns_lanes, .about = "a function destroys the lanes before its post returns",
+           .preemptions = 2) {
+    function_owns_the_lanes(one_shard, false);
+}
+
+HINT_MODEL(
+    lanes_function_owns_lanes_with_requests,
+    .about = "a function destroys the lanes before its post returns, after a request with several keys",
+    .preemptions = 2) {
+    function_owns_the_lanes(one_shard, true);
+}
+
+HINT_MODEL(lanes_function_owns_full_lanes,
+           .about = "a function destroys lanes with a capacity before its post returns", .preemptions = 2) {
+    function_owns_the_lanes({.lane_capacity = 10, .shards = 1, .delay_sampling = 0}, false);
+}
+
 } // namespace lanes_handles_models

@@ -76,6 +76,7 @@ namespace ekiden::inline EKIDEN_ABI {
 ///   * While a turn of these lanes lasts (see async_turn()), a post by a coroutine does not wait.
 ///   * A post by a thread that is firing or canceling timers does not wait.
 ///   * A call that resumes a waiting coroutine, such as the unlock() of a lock, does not wait.
+///   * If the inner context is a loop, a post by a thread inside run() of the loop does not wait.
 ///   * A post does not wait if there is no memory for the wait.
 ///
 /// Thread safety: all members except the destructor may be called concurrently.

@@ -465,3 +465,39 @@ TEST_CASE("a turn of a coroutine of another library is refused only inside of th
     CHECK(inside == std::errc::resource_deadlock_would_occur);
     until([&] { return is_settled(l); });
 }
+
+namespace {
+
+/// A key whose copy constructor throws if `fails` is true.
+struct fickle_key {
+    explicit fickle_key(bool& copies_fail) noexcept : fails(&copies_fail) {}
+    fickle_key(const fickle_key& other) : fails(other.fails) {
+        if (*fails) throw std::runtime_error("no copy");
+    }
+    fickle_key(fickle_key&&) noexcept = default;
+    fickle_key& operator=(const fickle_key&) = default;
+    friend bool operator==(const fickle_key&, const fickle_key&) noexcept { return true; }
+
+    bool* fails;
+};
+
+struct witnessed_hash {
+    std::size_t operator()(const fickle_key&) const noexcept { return 0; }
+    std::shared_ptr<int> witness;
+};
+
+} // namespace
+
+TEST_CASE("the lanes are destroyed if the copy of a key throws while a turn is made") {
+    const auto witness = std::make_shared<int>(0);
+    bool fails = false;
+    thread_pool pool(1);
+    {
+        const lanes<fickle_key, thread_pool::executor_type, witnessed_hash> l(pool.get_executor(), {},
+                                                                              witnessed_hash{witness});
+        const fickle_key key(fails);
+        fails = true;
+        CHECK_THROWS_AS((void)async_turn(l, key), std::runtime_error);
+    }
+    CHECK(witness.use_count() == 1);
+}

@@ -144,6 +144,26 @@ TEST_CASE("A function may own the last handle of its lane and of the lanes") {
     }
 }
 
+TEST_CASE("A function may own the lanes while another thread runs their shard") {
+    for (const std::size_t capacity : {std::size_t{0}, std::size_t{10}}) {
+        for (const bool has_several : {false, true}) {
+            for (int round = 0; round != ekiden_test::rounds(500); ++round) {
+                tally all;
+                {
+                    thread_pool pool({.threads = 2});
+                    auto l = std::make_unique<int_lanes>(
+                        pool.get_executor(), lanes_options{.lane_capacity = capacity, .shards = 1});
+                    const int_lanes& here = *l;
+                    if (has_several) CHECK(here.post({1, 2}, all.function([] {})));
+                    CHECK(here.post(1, all.function([] {})));
+                    CHECK(here.post(2, all.function([l = std::move(l)]() mutable { l.reset(); })));
+                }
+                CHECK(all.is_settled());
+            }
+        }
+    }
+}
+
 TEST_CASE("A million keys by handle do not grow memory") {
     thread_pool pool(1);
     const int_lanes l(pool.get_executor(), {.shards = 4});

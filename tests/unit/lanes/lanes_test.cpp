@@ -406,6 +406,21 @@ TEST_CASE("The only worker of a pool that waits for room runs the lanes meanwhil
     }
 }
 
+TEST_CASE("A task of a loop that posts to full lanes of the loop does not wait") {
+    for (const bool in_all : {false, true}) {
+        loop_context loop;
+        const lanes<std::uint64_t, loop_context::executor_type> l(
+            loop.get_executor(),
+            {.lane_capacity = in_all ? 0U : 1U, .capacity = in_all ? 1U : 0U, .policy = when_full::block});
+        int ran = 0;
+        (void)loop.get_executor().post([&] {
+            for (int i = 0; i != 10; ++i) CHECK(l.post(1, [&ran] { ++ran; }));
+        });
+        CHECK(loop.run() != 0);
+        CHECK((ran == 10 && l.metrics().beyond == 9));
+    }
+}
+
 // ---- close and wait
 
 TEST_CASE("close abandons what waits, refuses posts until the lane is idle, and leaves nothing behind") {

@@ -222,3 +222,37 @@ TEST_CASE("in the child of a fork each form of wait_idle throws") {
     });
     CHECK(child.exit_code == 7);
 }
+
+TEST_CASE("A lane that close() leaves without functions is idle, although its pool is paused") {
+    for (const int other : {0, 1, 2}) { // the number of ready lanes in front of the lane
+        thread_pool pool(1);
+        const lanes<int> l(pool, {.shards = 1});
+        std::atomic<int> ran{0};
+        pool.pause();
+        for (int key = 0; key != other; ++key) CHECK(l.post(key, [&] { ran.fetch_add(1); }));
+        CHECK(l.post(7, [&] { ran.fetch_add(100); }));
+        CHECK(l.post(8, [&] { ran.fetch_add(1); }));
+        CHECK(l.depth(7) == 1);
+        CHECK(l.close(7) == 1);
+        CHECK(l.wait_idle_for(7, std::chrono::seconds(0)));
+        CHECK(l.active() == static_cast<std::size_t>(other) + 1);
+        CHECK(l.post(7, [&] { ran.fetch_add(10); }));
+        pool.resume();
+        pool.wait_idle();
+        CHECK(ran.load() == other + 11);
+        CHECK(l.active() == 0);
+    }
+}
+
+TEST_CASE("close() ends the waits for a lane of a paused pool") {
+    thread_pool pool(1);
+    const lanes<int> l(pool);
+    const auto handle = l.lane(7);
+    pool.pause();
+    CHECK(l.post(handle, [] {}));
+    std::thread waiter([&] { l.wait_idle(handle); });
+    CHECK(l.close(handle) == 1);
+    waiter.join();
+    CHECK(l.active() == 0);
+    pool.resume();
+}

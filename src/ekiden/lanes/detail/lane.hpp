@@ -84,6 +84,15 @@ public:
         if (last_ == &moved) last_ = &before;
         moved.next_ready = std::exchange(first_, &moved);
     }
+    /// Removes an element, which must be in the list.
+    void remove(runnable& gone) noexcept {
+        if (first_ != &gone) {
+            runnable* before = first_;
+            while (before->next_ready != &gone) before = before->next_ready;
+            move_to_front(*before);
+        }
+        (void)pop();
+    }
 
 private:
     runnable* first_ = nullptr;

@@ -10,7 +10,10 @@ namespace ekiden::inline EKIDEN_ABI {
 
 // ---- turn_record
 
-turn_record::turn_record(lanes_state& of) noexcept : all_(of) {
+turn_record::turn_record(lanes_state& of) noexcept : all_(of) {}
+
+void turn_record::belongs_to(lane_request& whole) noexcept {
+    request_ = &whole;
     if (!EKIDEN_MUTANT(turn_has_no_handle)) all_.add_handle();
 }
 

@@ -70,21 +70,21 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     append(s, here, given);
     settle(s, here);
     const bool needs_drain = !s.ready.empty() && s.inbox.try_begin();
-    if (!wait) {
+    if (!wait && !needs_drain) {
         unlock(guard, s);
-        return !needs_drain || give_drain(s, order, given);
+        return true;
     }
-    add_handle(); // the task may drop the last handle while this thread waits
+    add_handle(); // the task may drop the last handle before this call returns
     unlock(guard, s);
     bool is_accepted = false;
     try {
         is_accepted = !needs_drain || give_drain(s, order, given);
     } catch (...) { // the task has been abandoned, but a waiter may still be in a list
-        wait->run();
+        if (wait) wait->run();
         drop_handle();
         throw;
     }
-    wait->run();
+    if (wait) wait->run();
     drop_handle();
     return is_accepted;
 }
@@ -105,6 +105,9 @@ std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, task_order
 bool lanes_state::may_wait_for_room(task_order order) const noexcept {
     if (order == task_order::immediate || thread_record::here().is_resuming) return false;
     if (serial_scope::is_beneath(this)) return false;
+    // Only a worker runs the lanes while it waits. Another thread that the inner context needs does not.
+    thread_role* const role = role_scope::find(inner_.id());
+    if (role != nullptr && role->as_worker() == nullptr) return false;
     // The thread may run a coroutine that has a turn, also beneath the task that posts.
     return !thread_record::here().runs_coroutines || turns_.load(sys::relaxed) == 0;
 }

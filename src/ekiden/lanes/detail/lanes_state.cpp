@@ -56,6 +56,20 @@ void lanes_state::throw_in_child(const char* operation) const {
                                 + " in the child of fork(); these lanes belong to the parent");
 }
 
+/// Waits until no post accesses the lanes, or until there is another handle. Called by a thread that is about
+/// to drop the last handle. A post has no handle. Its function may run and end before the post has unlocked
+/// `order`, or before the post has added a use for the drain that it owns. Both follow soon.
+void lanes_state::await_posts() noexcept {
+    if (is_in_child() || EKIDEN_MUTANT(lanes_end_beside_a_post)) return; // the post may have vanished
+    for (std::size_t n = 0; n <= shard_mask_; ++n) {
+        lane_shard& s = shards_[n];
+        // [LN2] Relaxed is enough, because the post that set the value has had a handle.
+        if (has_several_.load(sys::relaxed)) const std::lock_guard wait(s.order);
+        // If the inbox is not idle, a thread owns the drain. If this thread has no use yet, it is in a post.
+        while (!s.inbox.is_idle() && handles_.load(sys::relaxed) == 1) sys::yield();
+    }
+}
+
 // ---- the drain
 
 const char* lanes_state::answer_drain(task* drain, task_request request) {
@@ -456,7 +470,12 @@ std::size_t lanes_state::close(lock guard, lane_shard& s, lane* here) noexcept {
         here->tasks = std::move(staying);
         here->waiting = kept;
         s.dropped += count;
-        if (here->is_in_use()) here->is_closed.store(true, sys::relaxed);
+        if (here->is_in_use()) {
+            here->is_closed.store(true, sys::relaxed);
+        } else if (here->is_ready && here->tasks.is_empty()) { // the drain may not run soon
+            s.ready.remove(*here);
+            erase(s, *here);
+        }
     }
     unlock(guard, s);
     return count;

@@ -159,8 +159,13 @@ public:
     void add_handle() noexcept { handles_.fetch_add(1, sys::relaxed); }
     void drop_handle() noexcept {
         // [LN1] acq_rel. Release: publishes what was done through this handle. Acquire: the thread that drops
-        // the last handle sees what was done through all other handles.
-        if (handles_.fetch_sub(1, sys::acq_rel) == 1) how_.end(*this);
+        // the last handle sees what was done through all other handles. Acquire before the last decrement:
+        // await_posts() sees the pushes of all posts.
+        std::uint64_t count = handles_.load(sys::acquire);
+        do
+            if (count == 1) await_posts();
+        while (!handles_.compare_exchange_weak(count, count - 1, sys::acq_rel, sys::acquire));
+        if (count == 1) how_.end(*this);
     }
 
 protected:
@@ -263,6 +268,7 @@ private:
         // shard, and sees what was done during all other uses.
         if (s.uses.fetch_sub(1, sys::acq_rel) == 1) drop_handle();
     }
+    void await_posts() noexcept;
     static const char* answer_drain(task* drain, task_request request);
     void run_ready(lane_shard& s);
     [[nodiscard]] bool stays_away(lock& guard, lane_shard& s) noexcept;

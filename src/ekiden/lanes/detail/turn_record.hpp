@@ -90,8 +90,10 @@ public:
         return owners_.fetch_sub(1, sys::acq_rel) == 1;
     }
 
-    /// Sets the request that contains the record. Called once, before all other functions.
-    void belongs_to(lane_request& whole) noexcept { request_ = &whole; }
+    /// Sets the request that contains the record, and adds a handle of the lanes. leave() drops the handle.
+    /// Called once, before all other functions. The constructor adds no handle, because the construction of
+    /// the request may still throw.
+    void belongs_to(lane_request& whole) noexcept;
     void add_owner() noexcept { owners_.fetch_add(1, sys::relaxed); }
     void drop_owner() noexcept;
 
