@@ -132,7 +132,7 @@ private:
     stop_state stop_;
     sys::slow_lock lock_;
     bool is_closed_ : 1 = false;    // admit() returns false
-    bool is_waited_for_ : 1 = true; // no child has been admitted since the last wait()
+    bool is_waited_for_ : 1 = true; // no child has run to its end since the last wait()
     bool is_alone_ : 1 = false;     // the async_scope has been destroyed
     std::size_t count_ = 0;         // the number of children
     std::size_t waiters_ = 0;       // the number of awaiters that use this state

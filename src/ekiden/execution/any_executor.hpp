@@ -101,7 +101,8 @@ public:
             return inner.shared.get();
     }
 
-    [[nodiscard]] execution_context& context() const noexcept { return table().context(place()); }
+    /// Returns the context of the held executor. Throws whatever context() of the held executor throws.
+    [[nodiscard]] execution_context& context() const { return table().context(place()); }
     void on_work_started() const noexcept { table().on_work(place(), true); }
     void on_work_finished() const noexcept { table().on_work(place(), false); }
 
@@ -140,7 +141,7 @@ private:
         void (*move)(void* to, void* from) noexcept; // also destroys `from`
         void (*destroy)(void* self) noexcept;
         bool (*equal)(const void* one, const void* other) noexcept;
-        execution_context& (*context)(const void* self) noexcept;
+        execution_context& (*context)(const void* self);
         void (*on_work)(const void* self, bool has_started) noexcept;
         bool (*accept)(const void* self, task* given, task_order order);
         task* (*continue_with)(const void* self, task* given);
@@ -190,7 +191,7 @@ private:
         },
         [](void* self) noexcept { static_cast<Stored*>(self)->~Stored(); },
         [](const void* one, const void* other) noexcept { return at<Stored>(one) == at<Stored>(other); },
-        [](const void* self) noexcept -> execution_context& { return at<Stored>(self).context(); },
+        [](const void* self) -> execution_context& { return at<Stored>(self).context(); },
         [](const void* self, bool has_started) noexcept {
             if (has_started)
                 at<Stored>(self).on_work_started();

@@ -83,7 +83,7 @@ public:
 
     [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
 
-    [[nodiscard]] decltype(auto) context() const noexcept { return state_->inner.context(); }
+    [[nodiscard]] decltype(auto) context() const { return state_->inner.context(); }
     void on_work_started() const noexcept { state_->inner.on_work_started(); }
     void on_work_finished() const noexcept { state_->inner.on_work_finished(); }
 

@@ -43,7 +43,7 @@ public:
     /// Returns the key of the lane.
     [[nodiscard]] const Key& key() const noexcept { return unboxed(key_); }
     [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
-    [[nodiscard]] decltype(auto) context() const noexcept { return state_->inner.context(); }
+    [[nodiscard]] decltype(auto) context() const { return state_->inner.context(); }
     void on_work_started() const noexcept { state_->inner.on_work_started(); }
     void on_work_finished() const noexcept { state_->inner.on_work_finished(); }
     [[nodiscard]] bool running_in_this_thread() const noexcept { return state_->is_inside(key(), false); }
@@ -111,7 +111,7 @@ public:
     /// Returns the handle of the lane.
     [[nodiscard]] const lane_type& lane() const noexcept { return handle_; }
     [[nodiscard]] Executor get_inner_executor() const noexcept { return handle_.own_state().inner; }
-    [[nodiscard]] decltype(auto) context() const noexcept { return handle_.own_state().inner.context(); }
+    [[nodiscard]] decltype(auto) context() const { return handle_.own_state().inner.context(); }
     void on_work_started() const noexcept { handle_.own_state().inner.on_work_started(); }
     void on_work_finished() const noexcept { handle_.own_state().inner.on_work_finished(); }
     [[nodiscard]] bool running_in_this_thread() const noexcept {

@@ -499,6 +499,43 @@ TEST_CASE_TEMPLATE("an operation may end, throw or be dropped while it begins", 
     CHECK(ends == 4);
 }
 
+namespace {
+
+/// A result whose copy throws after the first copy, which is the argument of the handler.
+struct copied_once {
+    copied_once() = default;
+    copied_once(const copied_once& other) : is_copy(true) {
+        if (other.is_copy) throw std::runtime_error("no copy");
+    }
+    bool is_copy = false;
+};
+
+template <class Token>
+auto async_copied_once(net::any_io_executor e, Token&& token) {
+    return net::async_initiate<Token, void(error_code, copied_once)>(
+        [e](auto handler) {
+            net::post(e, [h = std::move(handler)]() mutable {
+                const copied_once result;
+                h(error_code(), result);
+            });
+        },
+        token);
+}
+
+coroutine<> awaits_copied_once(net::any_io_executor e) {
+    static_cast<void>(co_await async_copied_once(e, use_awaitable));
+}
+
+} // namespace
+
+TEST_CASE_TEMPLATE("if the copy of a result throws, the await throws this exception", Place,
+                   EKIDEN_ALL_HOMES) {
+    Place place;
+    auto end = ekiden::co_spawn(place.executor(), awaits_copied_once(for_objects(place)), ekiden::use_future);
+    place.finish();
+    CHECK_THROWS_WITH_AS(end.get(), "no copy", std::runtime_error);
+}
+
 #ifndef EKIDEN_TSAN
 namespace {
 

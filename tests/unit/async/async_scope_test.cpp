@@ -484,3 +484,49 @@ TEST_CASE("rule: two coroutines join one scope, and the first that goes on may d
     loop.run();
     CHECK_THROWS_AS(last.get(), std::runtime_error);
 }
+
+namespace {
+
+struct throws_when_copied {
+    throws_when_copied() = default;
+    throws_when_copied(const throws_when_copied&) { throw std::runtime_error("no copy"); }
+    coroutine<> operator()() const { co_return; }
+};
+
+} // namespace
+
+TEST_CASE("If spawn() throws, the owner may leave the scope without a wait()") {
+    struct sometimes : loop_context::executor_type {
+        sometimes(loop_context& of, const bool& failing)
+            : loop_context::executor_type(of.get_executor()), is_failing(&failing) {}
+        bool accept(task* given, task_order order) const {
+            owned_task kept(given);
+            if (*is_failing) throw std::runtime_error("not now");
+            const loop_context::executor_type& inner = *this;
+            return accept_task(inner, kept.release(), order);
+        }
+        const bool* is_failing;
+    };
+    loop_context loop(1);
+    auto copied = co_spawn(
+        loop,
+        []() -> coroutine<> {
+            const throws_when_copied child;
+            async_scope scope(co_await get_environment());
+            (void)scope.spawn(child);
+            co_await scope.wait();
+        },
+        use_future);
+    bool is_failing = false;
+    const any_executor where = sometimes(loop, is_failing);
+    auto refused = co_spawn(
+        where,
+        [&]() -> coroutine<> {
+            is_failing = true;
+            co_await with_scope([](async_scope&) -> coroutine<> { co_return; });
+        },
+        use_future);
+    loop.run();
+    CHECK_THROWS_WITH_AS(copied.get(), "no copy", std::runtime_error);
+    CHECK_THROWS_WITH_AS(refused.get(), "not now", std::runtime_error);
+}

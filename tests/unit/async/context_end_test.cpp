@@ -14,10 +14,12 @@
 #include <ekiden/async/with_deadline.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/loop/loop_context.hpp>
+#include <ekiden/loop/loop_pool.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/fifo_mutex.hpp>
+#include <ekiden/sync/mutex.hpp>
 
 #include <doctest/doctest.h>
 
@@ -493,5 +495,60 @@ TEST_CASE(
         step = 2;
     }
     pool.wait_idle();
+    CHECK(alive == 0);
+}
+
+namespace {
+
+/// A service that is destroyed with its context.
+struct seen_service : execution_context::service {
+    explicit seen_service(execution_context& of) : service(of) { ++living; }
+    ~seen_service() override { --living; }
+    static inline std::atomic<int> living{0};
+};
+
+} // namespace
+
+TEST_CASE("A pool of loops ends while coroutines have moved to other loops, and use them in destructors") {
+    struct posts_at_end {
+        loop_pool::executor_type to;
+        std::atomic<int>& ends;
+        ~posts_at_end() {
+            CHECK(has_service<seen_service>(to.context()));
+            CHECK(seen_service::living == 1);
+            to.post([] { FAIL("the loop has ended"); });
+            ++ends;
+        }
+    };
+    event never;
+    ekiden::mutex lock;
+    std::atomic<int> begun{0};
+    std::atomic<int> ends{0};
+    std::atomic<int> alive{0};
+    {
+        loop_pool pool({.threads = 2});
+        use_service<seen_service>(pool.get_executor(0).context());
+        const auto holds = [&]() -> coroutine<> {
+            const witness local(alive);
+            const posts_at_end last{pool.get_executor(0), ends};
+            co_await resume_on(pool.get_executor(0));
+            const auto guard = co_await async_lock(lock);
+            ++begun;
+            co_await async_wait(never);
+        };
+        const auto wants = [&]() -> coroutine<> {
+            const witness local(alive);
+            co_await resume_on(pool.get_executor(0));
+            ++begun;
+            const auto guard = co_await async_lock(lock);
+        };
+        co_spawn(pool.get_executor(1), holds);
+        until([&] { return begun == 1; });
+        for (int i = 0; i != 8; ++i) co_spawn(pool.get_executor(1), wants);
+        until([&] { return begun == 9; });
+        pool.get_executor(0).submit([] {}).get(); // the last coroutine waits now
+        pool.stop();
+    }
+    CHECK(ends == 1);
     CHECK(alive == 0);
 }

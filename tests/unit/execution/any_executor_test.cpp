@@ -3,6 +3,7 @@
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/bind_executor.hpp>
 #include <ekiden/execution/post.hpp>
+#include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/use_future.hpp>
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/thread_pool.hpp>
@@ -111,4 +112,16 @@ TEST_CASE("what a context that knows no tasks drops is dropped, not run") {
     auto submitted = any.submit([] { return 1; });
     home.drop_all();
     CHECK_THROWS_AS(submitted.get(), std::system_error);
+}
+
+TEST_CASE("An exception of the held executor's context() reaches the caller") {
+    struct without_context : users_context::executor_type {
+        using users_context::executor_type::executor_type;
+        explicit without_context(users_context& of) : users_context::executor_type(of.get_executor()) {}
+        ekiden::execution_context& context() const { throw std::runtime_error("no context"); }
+    };
+    users_context context;
+    const ekiden::any_executor any = without_context(context);
+    CHECK_THROWS_WITH_AS((void)any.context(), "no context", std::runtime_error);
+    CHECK_THROWS_WITH_AS((void)ekiden::strand(any).context(), "no context", std::runtime_error);
 }

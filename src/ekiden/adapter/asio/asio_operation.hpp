@@ -53,7 +53,7 @@ public:
     }
     /// Returns whether the root coroutine counts as work of the executor's context until the handler has been
     /// called.
-    [[nodiscard]] bool is_work_of_root() const noexcept {
+    [[nodiscard]] bool is_work_of_root() const {
         const coroutine_service* const keeper = environment_access::keeper(env());
         return !can_be_stopped() && keeper != nullptr && &keeper->context() == &env().executor.context();
     }

@@ -33,6 +33,7 @@ public:
     // The executor of the handler is stored here, because Asio moves the handler several times.
     std::optional<executor_type> executor;
     std::optional<results> kept;
+    std::exception_ptr error;                  // the exception of a copy of the results, or null
     typename Asio::cancellation_signal signal; // is used only if the operation can be stopped
 
 private:
@@ -64,7 +65,11 @@ public:
     }
 
     void operator()(Args... args) {
-        own().kept.emplace(std::forward<Args>(args)...);
+        try {
+            own().kept.emplace(std::forward<Args>(args)...);
+        } catch (...) {
+            own().error = std::current_exception();
+        }
         handle_.finish(true);
     }
 
@@ -157,6 +162,7 @@ public:
         own.disarm();
         const stop_state* const stop = own.env().stop;
         const bool is_asked_for = stop != nullptr && stop->stop_requested();
+        if (own.error != nullptr) std::rethrow_exception(std::move(own.error));
         if (!own.kept) stopped();
         typename operation::results& results = *own.kept;
         if constexpr (Throws && says_failure) {

@@ -38,7 +38,6 @@ bool scope_state::admit() noexcept {
     const std::lock_guard guard(lock_);
     if (is_closed_ && !EKIDEN_MUTANT(scope_admits_after_close)) return false;
     ++count_;
-    is_waited_for_ = false;
     return true;
 }
 
@@ -67,10 +66,16 @@ void scope_state::child_ended(scope_ticket& ticket) noexcept {
         failed(canceled_error("an executor has dropped a child of the scope"));
     std::unique_lock guard(lock_);
     if (ticket.promise_ != nullptr) unlink(ticket);
+    // If spawn() has thrown, the child did not run. Then the owner may leave without a wait().
+    if (ticket.is_settled_) is_waited_for_ = false;
     uncount(std::move(guard));
 }
 
-void scope_state::end_guest() noexcept { uncount(std::unique_lock(lock_)); }
+void scope_state::end_guest() noexcept {
+    std::unique_lock guard(lock_);
+    is_waited_for_ = false;
+    uncount(std::move(guard));
+}
 
 /// Subtracts one child. The last child resumes the waiting coroutines, which may destroy the scope.
 void scope_state::uncount(std::unique_lock<sys::slow_lock> guard) noexcept {

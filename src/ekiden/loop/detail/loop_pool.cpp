@@ -99,9 +99,10 @@ void loop_threads::end() noexcept {
 }
 
 loop_threads::~loop_threads() {
-    // Shuts all contexts down before any of them is destroyed, because destructors of tasks may post to all
-    // contexts.
+    // Shuts all contexts down and destroys all coroutines before any context is destroyed, because
+    // destructors of tasks and of frames may use all contexts.
     for (auto& loop : loops_) loop->shut_down();
+    for (auto& loop : loops_) loop->clear_services();
 }
 
 void loop_threads::live(unsigned index) noexcept {

@@ -72,22 +72,25 @@ public:
     }
 
     /// Destroys an operation that no timer owns.
-    void end() noexcept {
+    void end() noexcept { end(own_allocator(ekiden::get_associated_allocator(handler_))); }
+
+private:
+    /// Destroys the operation, and gives the memory back to `to`.
+    void end([[maybe_unused]] own_allocator to) noexcept {
         if constexpr (is_std_allocator<allocator>) {
             recycler::destroy(this);
         } else {
-            own_allocator to(ekiden::get_associated_allocator(handler_));
             const auto place = std::pointer_traits<typename memory::pointer>::pointer_to(*this);
             this->~timer_operation();
             memory::deallocate(to, place, 1);
         }
     }
 
-private:
     struct ending {
         timer_operation* ended;
+        own_allocator to; // is copied before the handler is moved, because the moved handler may have none
         ~ending() {
-            if (ended != nullptr) ended->end();
+            if (ended != nullptr) ended->end(to);
         }
     };
 
@@ -99,10 +102,10 @@ private:
             return nullptr;
         }
         const run_scope scope(*self);
-        ending here{self};
+        ending here{self, own_allocator(ekiden::get_associated_allocator(self->handler_))};
         Handler handler(std::move(self->handler_));
         // Frees the memory before the call, so that the handler can reuse the memory.
-        std::exchange(here.ended, nullptr)->end();
+        std::exchange(here.ended, nullptr)->end(here.to);
         handler(scope.is_canceled() ? std::make_error_code(std::errc::operation_canceled)
                                     : std::error_code());
         return nullptr;
