@@ -130,7 +130,8 @@ TEST_CASE("a stop request ends a search with operation_canceled") {
     std::stop_source before;
     before.request_stop();
     const std::vector<int> all(1'000, 0);
-    CHECK_THROWS_AS((void)parallel_find(pool, all, 0, {.stop = before.get_token()}), ekiden::operation_canceled);
+    CHECK_THROWS_AS((void)parallel_find(pool, all, 0, {.stop = before.get_token()}),
+                    ekiden::operation_canceled);
     std::stop_source during;
     const auto stops = [&during](int n) {
         if (n == 1'000) during.request_stop();
