@@ -99,8 +99,7 @@ struct thread_record {
     const char* hook = nullptr;   ///< the option whose callback the thread is running, such as "on_stall"
     unsigned blocked = 0;         ///< number of blocked_here objects; if it is not 0, no task is deferred.
     bool runs_coroutines = false; ///< true if the thread is inside the loop that resumes coroutines
-    bool is_resuming =
-        false; ///< true if the thread posts a coroutine that has waited; the post must not wait
+    bool is_resuming = false;     ///< true if the thread resumes a coroutine; posts must not wait meanwhile
     /// True if the thread has just woken a worker, and now waits for the work of that worker. The thread then
     /// does not spin, because the worker may need the processor of this thread. If idle processors wake up
     /// slowly, the worker starts sooner on the processor that this thread gives up.

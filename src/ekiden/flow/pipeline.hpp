@@ -64,8 +64,8 @@ class pipeline {
                   "ekiden: pipeline: pass each callable through in_order_stage(), any_order_stage() or "
                   "parallel_stage()");
     static_assert(detail::begins_in_order<Stages...>,
-                  "ekiden: pipeline: the first stage makes the items one at "
-                  "a time: pass it through in_order_stage()");
+                  "ekiden: pipeline: the first stage makes the items one at a time: pass it through "
+                  "in_order_stage()");
 
 public:
     /// Constructs a pipeline of the given stages, from the first to the last. See in_order_stage(),
@@ -83,9 +83,8 @@ public:
     /// future::get(). So the caller must hold no lock that the other tasks may acquire. If stages have
     /// thrown, throws the exception that was thrown first. suppressed_exceptions() returns the others. Throws
     /// operation_canceled if the pool was stopped, or if there is no memory for a coroutine. Throws
-    /// std::system_error(device_or_resource_busy) if a run
-    /// of this pipeline is in progress. Throws std::invalid_argument if an option is out of range. Throws
-    /// std::bad_alloc.
+    /// std::system_error(device_or_resource_busy) if a run of this pipeline is in progress. Throws
+    /// std::invalid_argument if an option is out of range. Throws std::bad_alloc.
     bool run(thread_pool& pool, const pipeline_options& options = {}) {
         const any_executor where(pool.get_executor());
         return detail::flow_run::run(

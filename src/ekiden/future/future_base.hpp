@@ -73,7 +73,9 @@ public:
 
     /// Waits until the result is ready, and runs no other task meanwhile. In a worker of a pool, the wait
     /// counts as a blocking_region, so the pool may let another thread work meanwhile. A pool without a spare
-    /// thread makes no progress if all its workers wait with `blocking` for queued tasks.
+    /// thread makes no progress if all its workers wait with `blocking` for queued tasks. After stop() of the
+    /// pool, a waiting worker destroys the queued tasks without running them. So the destructors of these
+    /// tasks must not need a lock that the caller holds.
     void wait(blocking_t) const {
         if (!valid_state()->wait_asleep()) [[unlikely]]
             throw_left_behind();

@@ -28,7 +28,8 @@ future<bool> flow_run::begin(any_executor where, const std::stop_token& stop, wa
     {
         const std::lock_guard guard(lock_);
         if (promise_) throw_busy(name_);
-        // The last run has failed, or was stopped. Then request_stop() may not have called the source yet.
+        // If the last run has failed or was stopped, its source must not reach this run. A request_stop() of
+        // the last run may still be about to call its source.
         if (stop_.stop_requested() || (is_stopped_ && !EKIDEN_MUTANT(flow_run_keeps_a_source_to_stop)))
             stop_ = std::stop_source();
         is_stopped_ = false;
