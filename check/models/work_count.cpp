@@ -23,7 +23,7 @@ EKIDEN_MODEL(work_count_gathered_at_the_end, .about = "work ends while its place
     count.gather();
     check::that(count.wait(wait_limit()), "there is no limit");
     check::that(written.read() == 1, "what the work has done is visible");
-    check::that(!count.is_any(), "no work is left");
+    check::that(count.try_end(), "no work is left");
     elsewhere.join();
 }
 
@@ -57,13 +57,15 @@ EKIDEN_MODEL(work_count_gathered_by_two, .about = "two threads gather at once: b
     count.started();
     sys::thread other([&] {
         count.gather();
-        check::that(count.is_any(), "the work has not ended");
+        check::that(count.started_beside_other(), "the work has not ended");
+        count.finished();
     });
     count.gather();
-    check::that(count.is_any(), "the work has not ended");
+    check::that(count.started_beside_other(), "the work has not ended");
+    count.finished();
     other.join();
     count.finished();
-    check::that(!count.is_any(), "no work is left");
+    check::that(!count.started_beside_other(), "no work is left");
 }
 
 } // namespace work_count_models

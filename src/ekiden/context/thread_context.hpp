@@ -96,6 +96,8 @@ struct thread_record {
     /// The context that started this thread, and that waits until the thread ends. `owner` is set until the
     /// thread ends, except in the child of a fork().
     context_id owner;
+    /// The entrance in which the innermost post_scope of the thread is, or null.
+    const void* entered = nullptr;
     const char* hook = nullptr;   ///< the option whose callback the thread is running, such as "on_stall"
     unsigned blocked = 0;         ///< number of blocked_here objects; if it is not 0, no task is deferred.
     bool runs_coroutines = false; ///< true if the thread is inside the loop that resumes coroutines

@@ -35,6 +35,7 @@ protected:
     ~alarm_clock() = default;
 };
 
+class entrance;
 class event_source;
 
 namespace detail {
@@ -159,6 +160,14 @@ public:
     /// relaxed.
     [[nodiscard]] bool holds_tasks() const noexcept { return is_shut(gate_holds_); }
 
+    /// Returns true if the context has begun to end. It refuses tasks of threads outside, except for
+    /// outstanding work. Any thread may call is_closing(). Ordering: relaxed.
+    [[nodiscard]] bool is_closing() const noexcept { return is_shut(gate_closes_); }
+
+    /// For the library's own use. Returns the way of outside threads into this context, or null. Only a
+    /// post_scope uses the result.
+    [[nodiscard]] entrance* entrance_of_posts() const noexcept { return entrance_; }
+
     /// For the library's own use. A dump calls this function, and each service then writes its waiting
     /// objects. See service::dump().
     void dump_services(detail::dump_samples& to) const noexcept {
@@ -169,15 +178,20 @@ public:
 protected:
     execution_context() noexcept = default;
 
-    /// Sets the word that refuses_tasks() and holds_tasks() read, and the bits that the two functions test.
-    /// Call set_gate() before any task is accepted. The word must exist as long as the context. If a context
-    /// does not call set_gate(), both functions return false.
-    void set_gate(const sys::atomic<std::uint32_t>& word, std::uint32_t refuses,
-                  std::uint32_t holds) noexcept {
+    /// Sets the word that refuses_tasks(), holds_tasks() and is_closing() read, and the bits that these
+    /// functions test. Call set_gate() before any task is accepted. The word must exist as long as the
+    /// context. If a context does not call set_gate(), the functions return false.
+    void set_gate(const sys::atomic<std::uint32_t>& word, std::uint32_t refuses, std::uint32_t holds,
+                  std::uint32_t closes = 0) noexcept {
         gate_ = &word;
         gate_refuses_ = refuses;
         gate_holds_ = holds;
+        gate_closes_ = closes;
     }
+
+    /// Sets the result of entrance_of_posts(). Call set_entrance() before any task is accepted. A context
+    /// needs an entrance if it refuses tasks although other tasks still run.
+    void set_entrance(entrance& way_in) noexcept { entrance_ = &way_in; }
 
     // In the child of a fork(), the next functions have no effect on a context of the parent process.
 
@@ -264,6 +278,8 @@ private:
     const sys::atomic<std::uint32_t>* gate_ = nullptr;
     std::uint32_t gate_refuses_ = 0;
     std::uint32_t gate_holds_ = 0;
+    std::uint32_t gate_closes_ = 0;
+    entrance* entrance_ = nullptr;
     const std::uint16_t generation_ = sys::fork_generation();
     sys::process_lock adding_; // the list is usable at each moment, because one store adds a service
     sys::atomic<service*> newest_{nullptr};

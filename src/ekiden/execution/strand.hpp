@@ -7,12 +7,15 @@
 
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/execution/any_executor.hpp>
+#include <ekiden/execution/detail/post_scope.hpp>
 #include <ekiden/execution/detail/strand_state.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/task_sink.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -125,19 +128,35 @@ private:
 
     bool accept(task* given, task_order order) const {
         state* const here = state_; // once queued, the task may destroy this handle
-        if (here->takes_no_more()) [[unlikely]]
-            return ekiden::accept_task(Executor(here->inner), given,
-                                       order); // the inner context refuses the task
-        return !here->enqueue(given) || here->start(state::how, order, given);
+        return add(given, true, false, [=] { return here->start(state::how, order, given); });
     }
 
     [[nodiscard]] task* continue_with(task* given) const {
         if (running_in_this_thread()) return given;
         state* const here = state_;
-        if (here->takes_no_more()) [[unlikely]]
-            return ekiden::accept_task(Executor(here->inner), given, task_order::usual), nullptr;
-        if (!here->enqueue(given)) return nullptr;
-        return here->start_here(state::how, given);
+        task* const none = nullptr;
+        return add(given, none, none, [=] { return here->start_here(state::how, given); });
+    }
+
+    /// Queues a task. If this thread then owns the drain, returns `start()`, and otherwise `queued`. If the
+    /// inner context refuses the task, abandons the task and returns `refused`.
+    template <class Result, class Start>
+    Result add(task* given, Result queued, Result refused, Start start) const {
+        state* const here = state_;
+        const execution_context& context = here->context();
+        if (context.refuses_tasks()) [[unlikely]] {
+            (void)ekiden::accept_task(Executor(here->inner), given, task_order::usual); // may throw
+            return refused;
+        }
+        trace::detail::moment(trace::kind::queued, given);
+        if (!context.is_closing() && here->enqueue_if_busy(given)) return queued;
+        {
+            const post_scope posting(context);
+            if (!posting.is_refused() || EKIDEN_MUTANT(strand_posts_although_refused))
+                return here->enqueue(given) ? start() : queued;
+        }
+        given->abandon();
+        return refused;
     }
 
     /// Keeps a task in the inner context. The inner context runs its kept tasks one after the other, when it
@@ -157,9 +176,7 @@ private:
     struct state final : strand_state {
         explicit state(const Executor& chosen) noexcept : strand_state(&answer), inner(chosen) {}
 
-        [[nodiscard]] bool takes_no_more() const noexcept {
-            return static_cast<const execution_context&>(inner.context()).refuses_tasks();
-        }
+        [[nodiscard]] const execution_context& context() const noexcept { return inner.context(); }
 
         /// Passes the drain to a copy of the executor, because the drain may destroy the state before this
         /// function returns.

@@ -15,7 +15,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Any thread may run the destructor. After a turn has been moved from or ended, it has no lanes. Thread
 /// safety: only one thread at a time may use a turn. Ordering: everything that is done during the turn
 /// happens before the beginning of a later request that conflicts with the turn. Lifetime: a turn may outlive
-/// the lanes, but must end before the inner context is destroyed.
+/// the lanes, but must end before the inner context is destroyed. A turn is outstanding work of the inner
+/// context, so join() of a pool waits until the turn ends.
 class [[nodiscard("the turn keeps its lanes until the object is destroyed")]] lane_turn {
 public:
     /// Constructs a turn without lanes.

@@ -434,7 +434,7 @@ public:
 
     /// Announces outstanding work. Outstanding work runs outside of the pool and posts its completion to the
     /// pool. join() waits until on_work_finished() has been called as often as on_work_started(). At most
-    /// 2^30 - 1 pieces of work may be outstanding at a time. The pool may be destroyed as soon as no work is
+    /// 2^28 - 1 pieces of work may be outstanding at a time. The pool may be destroyed as soon as no work is
     /// outstanding, even if on_work_finished() has not returned yet.
     void on_work_started() const noexcept { pool_->work_started(); }
     void on_work_finished() const noexcept { pool_->work_finished(); }

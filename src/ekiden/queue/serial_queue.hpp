@@ -35,12 +35,23 @@ public:
         // the link of the previous task. [SE3] [SE4] Acquire: sees what the consumer has done. Pairs with the
         // releases in take() and try_rest().
         const std::uintptr_t before = newest_.exchange(word_of(pushed), sys::acq_rel);
-        // [SE2] Release: publishes the task. Pairs with the acquires in take().
-        if (before > ended)
-            task_of(before)->next.store(pushed, sys::release);
-        else
-            oldest_.store(pushed, sys::release);
+        link(before, pushed);
         return before == idle;
+    }
+
+    /// Any thread: adds a task like push(), but only if there is a consumer. Returns false, without an
+    /// effect, if there is no consumer, or if another push comes between.
+    [[nodiscard]] bool push_if_busy(task* pushed) noexcept {
+        std::uintptr_t before = newest_.load(sys::relaxed);
+        if (before == idle && !EKIDEN_MUTANT(queue_is_busy_without_a_consumer)) return false;
+        pushed->begin_link();
+        // [SE1] [SE3] As in push(). Release also publishes what the caller did before.
+        if (!newest_.compare_exchange_strong(before, word_of(pushed), sys::acq_rel, sys::relaxed)) {
+            pushed->end_link();
+            return false;
+        }
+        link(before, pushed);
+        return true;
     }
 
     /// Consumer: takes the oldest task. Returns null if no task is ready. If the result is null, a push may
@@ -136,6 +147,15 @@ private:
         return reinterpret_cast<std::uintptr_t>(pushed);
     }
     static task* task_of(std::uintptr_t word) noexcept { return reinterpret_cast<task*>(word); }
+
+    /// Links a task behind the value that newest_ had before the task.
+    void link(std::uintptr_t before, task* pushed) noexcept {
+        // [SE2] Release: publishes the task. Pairs with the acquires in take().
+        if (before > ended)
+            task_of(before)->next.store(pushed, sys::release);
+        else
+            oldest_.store(pushed, sys::release);
+    }
 
     sys::atomic<std::uintptr_t> newest_{idle};
     // The link to the oldest task. The consumer writes this link. A push into an empty queue also writes this

@@ -165,6 +165,34 @@ TEST_CASE("turns may end in other threads while requests are withdrawn") {
     CHECK(is_settled(l));
 }
 
+TEST_CASE(
+    "while a turn lasts, join() of the pool of its lanes waits, and then runs what is behind the turn") {
+    thread_pool pool(1);
+    loop_context loop;
+    const bank l(pool.get_executor());
+    event has_turn;
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> ran{false};
+    auto done = co_spawn(
+        loop,
+        [&]() -> coroutine<void> {
+            const auto turn = co_await async_turn(l, 1);
+            has_turn.set();
+            while (!may_end.load()) co_await sleep_for(1ms);
+        },
+        use_future);
+    std::thread runner([&] { loop.run(); });
+    has_turn.wait();
+    CHECK(l.post(1, [&] { ran.store(true); }));
+    CHECK(!pool.join_for(20ms));
+    CHECK(!ran.load());
+    may_end.store(true);
+    pool.join();
+    CHECK(ran.load());
+    done.get();
+    runner.join();
+}
+
 TEST_CASE("a turn that a thread keeps until its end, and a turn that an abandoned function owns, end there") {
     EKIDEN_SKIP_WITH_GCC_ON_WINDOWS("frees thread_local objects before it destroys them");
     thread_pool pool(2);

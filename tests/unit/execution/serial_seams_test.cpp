@@ -12,6 +12,7 @@
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -43,6 +44,23 @@ struct ran_and_gone {
         };
     }
 };
+
+/// Lanes that are used like a strand.
+template <std::size_t Capacity>
+class in_a_lane {
+public:
+    explicit in_a_lane(const thread_pool::executor_type& inner)
+        : lanes_(inner, {.lane_capacity = Capacity, .shards = 1}) {}
+    template <class F>
+    bool post(F f) const {
+        return lanes_.post(1, std::move(f));
+    }
+
+private:
+    pool_lanes lanes_;
+};
+using in_one_lane = in_a_lane<0>;
+using in_one_bounded_lane = in_a_lane<1000>;
 
 /// Posts to a strand and to lanes when its thread ends.
 struct late_poster {
@@ -246,6 +264,81 @@ TEST_CASE("A pool that is joined runs what is queued in strands and lanes, and w
         }
     }
     CHECK(all.ran.load() == 400);
+}
+
+TEST_CASE_TEMPLATE(
+    "A function that is accepted behind a post from outside runs before join and wait_idle return", Serial,
+    pool_strand, in_one_lane, in_one_bounded_lane) {
+    for (int round = 0; round != ekiden_test::rounds(2000); ++round) {
+        std::atomic<int> accepted{0};
+        std::atomic<int> ran{0};
+        thread_pool pool({.threads = 1});
+        const Serial to(pool.get_executor());
+        const auto post = [&] {
+            if (to.post([&] { ran.fetch_add(1); })) accepted.fetch_add(1);
+        };
+        std::latch both(2);
+        std::thread other([&] {
+            both.arrive_and_wait();
+            post();
+        });
+        both.arrive_and_wait();
+        post();
+        const int before = accepted.load(); // the post of this thread, and maybe the other one
+        pool.wait_idle();
+        CHECK(ran.load() >= before);
+        post();
+        pool.join();
+        CHECK(ran.load() >= before + 1);
+        other.join();
+        CHECK(ran.load() == accepted.load());
+    }
+}
+
+TEST_CASE_TEMPLATE(
+    "While a pool is joined, functions of its tasks run, although posts from outside are refused", Serial,
+    pool_strand, in_one_lane, in_one_bounded_lane) {
+    std::atomic<bool> is_refused{false};
+    std::atomic<bool> is_over{false};
+    std::atomic<int> accepted{0};
+    std::atomic<int> ran{0};
+    thread_pool pool(2);
+    const Serial to(pool.get_executor());
+    const auto post = [&] {
+        const bool is_in = to.post([&] { ran.fetch_add(1); });
+        if (is_in) accepted.fetch_add(1);
+        return is_in;
+    };
+    (void)pool.post([&] {
+        while (!is_refused.load()) std::this_thread::yield();
+        for (int i = 0; i != ekiden_test::rounds(20000); ++i) {
+            CHECK(post());
+            if (i % 8 == 0) std::this_thread::yield(); // so that the strand becomes idle
+        }
+        is_over.store(true);
+    });
+    std::thread outside([&] {
+        while (!is_over.load())
+            if (!post()) is_refused.store(true);
+    });
+    pool.join();
+    outside.join();
+    CHECK(ran.load() == accepted.load());
+}
+
+TEST_CASE_TEMPLATE("A thread that posts without a pause cannot keep a pool from ending", Serial, pool_strand,
+                   in_one_lane, in_one_bounded_lane) {
+    std::atomic<int> accepted{0};
+    std::atomic<int> ran{0};
+    thread_pool pool(1);
+    const Serial to(pool.get_executor());
+    std::thread outside([&] {
+        while (to.post([&] { ran.fetch_add(1); })) accepted.fetch_add(1);
+    });
+    while (ran.load() == 0) std::this_thread::yield();
+    pool.join();
+    outside.join();
+    CHECK(ran.load() == accepted.load());
 }
 
 TEST_CASE("An abandoned function whose destructor posts again ends") {

@@ -6,7 +6,6 @@
 
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
-#include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/serial_queue.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -24,13 +23,16 @@ public:
     strand_state(const strand_state&) = delete;
     strand_state& operator=(const strand_state&) = delete;
 
-    /// Appends a task. If enqueue() returns true, the strand was idle, and the caller owns the drain. The
-    /// caller must give the drain to the inner executor. If enqueue() returns false, the state may have been
-    /// destroyed. Any thread with a handle may call enqueue().
-    [[nodiscard]] bool enqueue(task* given) noexcept {
-        trace::detail::moment(trace::kind::queued, given);
-        return queue_.push(given);
-    }
+    /// Appends a task, after enqueue_if_busy() has returned false. The caller must be in a post_scope of the
+    /// inner context. If enqueue() returns true, the strand was idle, and the caller owns the drain. The
+    /// caller must give the drain to the inner executor, in the same scope. If enqueue() returns false, the
+    /// state may have been destroyed. Any thread with a handle may call enqueue().
+    [[nodiscard]] bool enqueue(task* given) noexcept { return queue_.push(given); }
+
+    /// Appends a task like enqueue(), but only if the strand is busy. Returns false, without an effect, if
+    /// the strand is idle, or if another post comes between. If enqueue_if_busy() returns true, the state may
+    /// have been destroyed. Any thread with a handle may call enqueue_if_busy().
+    [[nodiscard]] bool enqueue_if_busy(task* given) noexcept { return queue_.push_if_busy(given); }
 
     /// Tries to make an idle strand busy, so that the caller can call one function that is not part of a
     /// task. The caller must be a thread of the inner context. If begin_in_passing() returns true, the strand

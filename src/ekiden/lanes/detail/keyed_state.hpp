@@ -280,6 +280,12 @@ private:
         const Executor copied = static_cast<keyed_state&>(self).inner; // the drain may destroy `self`
         return ekiden::accept_task(copied, drain, order);
     }
+    static void work_started(lanes_state& self) noexcept {
+        static_cast<keyed_state&>(self).inner.on_work_started();
+    }
+    static void work_finished(lanes_state& self) noexcept {
+        static_cast<keyed_state&>(self).inner.on_work_finished();
+    }
     static lane* lane_of(lane_shard& s, keyed_task& given) noexcept {
         // The task destroys its key later, without the lock, even if the key has been moved from.
         Key& key = lane_claim::of(given) != nullptr ? static_cast<lane_claim_of<Key>&>(given).key
@@ -322,8 +328,9 @@ private:
         }
     }
     static void end(lanes_state& self) noexcept { delete static_cast<keyed_state*>(&self); }
-    static constexpr operations table{
-        &schedule, &lane_of, &end_lane, std::is_trivially_destructible_v<Key>, &report, &note_delay, &end};
+    static constexpr operations table{&schedule, &work_started, &work_finished,
+                                      &lane_of,  &end_lane,     std::is_trivially_destructible_v<Key>,
+                                      &report,   &note_delay,   &end};
 
     [[no_unique_address]] Hash hash_;
     longest_delays<delay> delays_;

@@ -31,16 +31,18 @@ void turn_record::enqueue(bool may_wait) {
 }
 
 bool turn_record::begin() noexcept {
+    // First, because the coroutine may end the turn as soon as it has begun.
+    if (!EKIDEN_MUTANT(turn_is_no_work)) all_.begin_turn();
     phase expected = phase::waiting;
     // [LN5] Release: leave() sees the request as the lanes have left it. Pairs with the exchange in leave().
     // Relaxed on failure, because the request only ends.
     if (!phase_.compare_exchange_strong(expected, phase::begun, sys::release, sys::relaxed)
         && !EKIDEN_MUTANT(turn_begins_after_withdrawal)) {
+        all_.forget_turn();
         request_->has_run.write(false);
         request_->is_lost = !EKIDEN_MUTANT(turn_forgets_a_late_withdrawal);
         return false;
     }
-    all_.begin_turn();
     const bool is_early = EKIDEN_MUTANT(turn_ends_its_ownership_early);
     if (is_early) request_->end();
     decide();

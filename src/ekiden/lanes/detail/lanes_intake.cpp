@@ -2,6 +2,7 @@
 // refusals.
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/detail/post_scope.hpp>
 #include <ekiden/execution/detail/task_offer.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
@@ -22,16 +23,14 @@ bool lanes_state::enqueue(lane_shard& s, keyed_task* given, task_order order) {
     if (is_measured()) given->when = time();
     if (is_bounded_) return push(s, given, order);
     trace::detail::moment(trace::kind::queued, given);
-    return !push_in_order(s, given) || give_drain(s, order, given);
-}
-
-/// Pushes a task with one key to the inbox. Returns true if no other thread owns the drain.
-bool lanes_state::push_in_order(lane_shard& s, keyed_task* given) noexcept {
-    // [LN2] Relaxed is enough, as the page execution/detail/strand.md explains.
-    if (!has_several_.load(sys::relaxed) || EKIDEN_MUTANT(lanes_post_into_a_request)) [[likely]]
-        return s.inbox.push(given);
-    const std::lock_guard guard(s.order);
-    return s.inbox.push(given);
+    if (!inner_.is_closing() && in_order(s, [&] { return s.inbox.push_if_busy(given); })) return true;
+    {
+        const post_scope posting(inner_);
+        if (!posting.is_refused())
+            return !in_order(s, [&] { return s.inbox.push(given); }) || give_drain(s, order, given);
+    }
+    given->abandon();
+    return false;
 }
 
 namespace {
@@ -54,7 +53,15 @@ bool lanes_state::is_measured() const noexcept {
 
 /// Adds a task to its lane. Used if a capacity is set.
 bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
+    std::optional<post_scope> posting;
     lock guard(s.lock);
+    // Without the lock, no other thread can make the inbox idle.
+    if (s.inbox.is_idle() || inner_.is_closing()) posting.emplace(inner_);
+    if (posting && posting->is_refused()) {
+        guard.unlock();
+        given->abandon();
+        return false;
+    }
     lane* const found = lane_of(s, *given);
     if (found == nullptr) {
         const std::exception_ptr failure = std::exchange(s.left.failure, nullptr);
@@ -80,10 +87,12 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     try {
         is_accepted = !needs_drain || give_drain(s, order, given);
     } catch (...) { // the task has been abandoned, but a waiter may still be in a list
+        posting.reset();
         if (wait) wait->run();
         drop_handle();
         throw;
     }
+    posting.reset();
     if (wait) wait->run();
     drop_handle();
     return is_accepted;
@@ -348,6 +357,9 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
 /// function.
 void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
     lanes_state& all = *s.all;
+    // The end of a request makes functions ready that wait behind it. Until this thread unlocks, the drain of
+    // the shard cannot rest, so the inner context cannot have ended yet.
+    const post_scope ending(all.inner_, post_scope::why::due);
     all.add_handle(); // a key or a task may own the last handle
     lane_shard::leftovers left = std::exchange(s.left, {});
     guard.unlock();

@@ -1,5 +1,6 @@
 // Requests with several keys: their posts, the grants of their claims, and their end.
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/execution/detail/post_scope.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
 #include <ekiden/observe/trace.hpp>
@@ -47,6 +48,12 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
         ~handle() { all.drop_handle(); }
     } const kept{*this};
 
+    std::optional<post_scope> posting(std::in_place, inner_);
+    if (posting->is_refused()) {
+        given.drop();
+        given.end();
+        return false;
+    }
     short_list<post_shard> shards;
     std::unique_ptr<std::optional<post_wait>[]> waits;
     const std::uint32_t count = given.claims;
@@ -83,6 +90,7 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
             failure = std::current_exception();
         }
     }
+    posting.reset();
     for (std::uint32_t n = 0; waits != nullptr && n != count; ++n)
         if (waits[n].has_value()) waits[n]->run();
     if (failure != nullptr) std::rethrow_exception(failure);
@@ -101,7 +109,8 @@ bool lanes_state::rests_after_sorting(lane_shard& s) noexcept {
 /// Pushes the claims of a request to the inboxes of its shards.
 void lanes_state::push_unbounded(lane_request& given, short_list<post_shard>& shards) noexcept {
     if (given.claims == 1) { // one push needs no order
-        if (push_in_order(*shards.back().shard, &given.claim(0))) shards.back().has_drain = true;
+        lane_shard& only = *shards.back().shard;
+        if (in_order(only, [&] { return only.inbox.push(&given.claim(0)); })) shards.back().has_drain = true;
         return;
     }
     // [LN2] Relaxed is enough, as the page execution/detail/strand.md explains.
@@ -345,6 +354,7 @@ void lanes_state::release(lane_shard& s, lane_claim& ended, ready_list& ready) n
 /// Releases the lanes that the request already has. The other claims are not granted any more. A claim stays
 /// in the queue of its lane until it is the first, because a queue has links in one direction only.
 void lanes_state::withdraw(lane_request& gone) noexcept {
+    const post_scope ending(inner_, post_scope::why::due); // functions behind the turn may become ready
     // While this call counts as a claim, the request does not become ready. If the request is ready already,
     // the thread that runs it ends it. Relaxed is enough, because the increment publishes nothing.
     std::uint32_t before = gone.pending.load(sys::relaxed);

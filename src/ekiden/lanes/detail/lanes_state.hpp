@@ -98,12 +98,22 @@ public:
     bool enqueue(lane_request& given, task_order order);
     /// Removes the request of a turn that has not begun. Later requests no longer wait for it.
     void withdraw(lane_request& gone) noexcept;
-    /// Counts a turn that begins.
-    void begin_turn() noexcept { turns_.fetch_add(1, sys::relaxed); }
+    /// Counts a turn that begins. Functions may wait behind the turn, so the turn is outstanding work of the
+    /// inner context.
+    void begin_turn() noexcept {
+        how_.work_started(*this);
+        turns_.fetch_add(1, sys::relaxed);
+    }
     /// Ends a turn that has begun.
     void end_turn(lane_request& ended) noexcept {
         turns_.fetch_sub(1, sys::relaxed);
         release_lanes(ended, nullptr);
+        how_.work_finished(*this);
+    }
+    /// Undoes begin_turn(), because the turn has been withdrawn.
+    void forget_turn() noexcept {
+        turns_.fetch_sub(1, sys::relaxed);
+        how_.work_finished(*this);
     }
     /// Throws std::invalid_argument, because a list of keys belongs to other lanes.
     [[noreturn]] static void refuse_keys_of_others(const char* where);
@@ -173,6 +183,9 @@ protected:
     struct operations {
         /// Gives a task to the inner executor, like accept() of an executor.
         bool (*schedule)(lanes_state&, task*, task_order);
+        /// Call the function of the inner executor with the same name (on_work_started, on_work_finished).
+        void (*work_started)(lanes_state&) noexcept;
+        void (*work_finished)(lanes_state&) noexcept;
         /// Returns the lane of the task's key. The task must have a key. Adds a lane if the key has none. If
         /// the lane cannot be added, returns null and sets leftovers::failure.
         lane* (*lane_of)(lane_shard&, keyed_task&) noexcept;
@@ -222,7 +235,15 @@ private:
     // ---- posts (lanes_intake.cpp)
 
     bool push(lane_shard& s, keyed_task* given, task_order order);
-    [[nodiscard]] bool push_in_order(lane_shard& s, keyed_task* given) noexcept;
+    /// Calls `push`, which pushes a task with one key to the inbox of the shard, and returns its result.
+    template <class Push>
+    [[nodiscard]] bool in_order(lane_shard& s, Push push) noexcept {
+        // [LN2] Relaxed is enough, as the page execution/detail/strand.md explains.
+        if (!has_several_.load(sys::relaxed) || EKIDEN_MUTANT(lanes_post_into_a_request)) [[likely]]
+            return push();
+        const std::lock_guard guard(s.order);
+        return push();
+    }
     [[nodiscard]] std::optional<bool> find_room(lane_shard& s, lane& here, task_order order,
                                                 std::optional<post_wait>& wait);
     [[nodiscard]] bool may_wait_for_room(task_order order) const noexcept;

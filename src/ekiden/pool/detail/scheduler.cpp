@@ -149,11 +149,11 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
         if (here == nullptr) {
             if (thread_record::here().role != nullptr) refuse_in_simulation(no_simulation); // of any context
             injection_queue& way_in = checked_queue(level);
-            is_in = way_in.push(accepted, gate_bit::refuses_outside, notify);
-            // If join() has closed the gate and waits for outstanding work, this post may belong to that
-            // work.
-            if (!is_in && has_outstanding_work())
+            is_in = way_in.push(accepted, entrance_.refusing_bits(), notify);
+            if (!is_in && entrance_.joins_outstanding_work()) {
                 is_in = way_in.push(accepted, gate_bit::refuses_all, notify);
+                entrance_.work_finished();
+            }
         } else if (order == task_order::deferred
                    && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
             // When its current task has ended, this worker searches for a task and finds this one. If the
@@ -316,6 +316,7 @@ bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
 bool scheduler::wait_idle(const wait_limit& limit) {
     refuse_in_child("wait_idle");
     if (this_worker() != nullptr) refuse_in_own_thread("wait_idle");
+    entrance_.await_posts();
     return block_until_idle(limit);
 }
 
@@ -355,7 +356,7 @@ void scheduler::stop() noexcept {
     sys::futex_wake_all(gate_);
     // A join() that does not see the stopped gate yet repeats its loop in drain(), and does not wait for
     // outstanding work.
-    if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) work_.give_up();
+    if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) entrance_.give_up();
     sleep_.signal_all();
     (void)deep_waits_.request_stop();
     threads_.stop();
@@ -365,11 +366,12 @@ bool scheduler::join(const wait_limit& limit) {
     refuse_in_child("join");
     if (is_started_by(id_) || this_worker() != nullptr) refuse_in_own_thread("join");
     const blocked_here waiting("the end of a pool"); // in a worker of another pool
-    work_.gather();
+    entrance_.gather();
     // The gate is closed before the semaphore is acquired. So even a call that gives up because of another
     // join() puts the pool into the state of being joined. [IQ1] quiesce() releases the bit to later pushes.
-    // [OW3] Release: publishes the gathered count. Pairs with the acquire in has_outstanding_work().
-    gate_.fetch_or(gate_bit::closed, sys::release);
+    // [OW3] Release: publishes the gathered count. Pairs with the acquire in pool_entrance. [PC1]
+    // seq_cst. Either drain() waits for a thread in the entrance, or this thread sees the bit.
+    gate_.fetch_or(gate_bit::closed, sys::seq_cst);
     resume(); // a later pause() has no effect
     if (!joining_.acquire(limit)) return false;
     const bool is_drained = drain(limit);
@@ -436,30 +438,17 @@ void scheduler::run_kept(bool is_last) noexcept {
     }
 }
 
-// ---- outstanding work
-
-/// Called when the gate has refused a post. Returns whether work is outstanding, to which the post may
-/// belong.
-bool scheduler::has_outstanding_work() const noexcept {
-    // [OW3] Acquire: sees that join() has gathered the count, and so sees the work of this thread in it.
-    // Pairs with the release in join(). If stop() has closed the gate, the next push refuses the task.
-    (void)gate_.load(sys::acquire);
-    return work_.is_any() && !EKIDEN_MUTANT(pool_refuses_outstanding_work);
-}
-
 /// Waits for a moment at which there is no task, and no outstanding work that may post a task. The pool
 /// already refuses the tasks of all other threads outside. Returns false if the limit is reached first.
 bool scheduler::drain(const wait_limit& limit) noexcept {
     for (;;) {
-        const std::uint32_t begun = work_.begun(); // [OW1]
-        if (!work_.wait(limit)) return false;
+        if (!entrance_.await_all(limit)) return false;
         for (injection_queue& queue : queues_) queue.quiesce();
         if (!block_until_idle(limit)) return false;
         // Tasks begin outstanding work, and is_idle() has seen the counts of all finished tasks with acquire
-        // order. So the next load sees all work that has begun since the load above. If no work has begun, no
-        // work was outstanding when no task was left.
-        if (work_.begun() == begun || has_stopped() || EKIDEN_MUTANT(pool_join_forgets_late_work))
-            return true;
+        // order. So try_end() sees all work that has begun since await_all() began [OW1]. If no work has
+        // begun, no work was outstanding when no task was left.
+        if (entrance_.try_end() || has_stopped()) return true;
         if (limit.is_reached()) return false; // without this check, new work could delay this thread forever
     }
 }

@@ -5,10 +5,10 @@
 
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/pool/detail/event_count.hpp>
+#include <ekiden/pool/detail/pool_entrance.hpp>
 #include <ekiden/pool/detail/pool_threads.hpp>
 #include <ekiden/pool/detail/wait_circles.hpp>
 #include <ekiden/pool/detail/watch.hpp>
-#include <ekiden/pool/detail/work_count.hpp>
 #include <ekiden/pool/detail/work_source.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/queue/injection_queue.hpp>
@@ -27,19 +27,6 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 class worker;
-
-/// The bits of scheduler::gate(). The bits say which tasks the pool accepts, and whether tasks may begin. The
-/// script gdb/ekiden-gdb.py uses the values of the first three bits.
-namespace gate_bit {
-inline constexpr std::uint32_t closed =
-    1; ///< the pool refuses tasks from outside, after join() or stop() began
-inline constexpr std::uint32_t stopped = 2;   ///< the pool abandons queued tasks, and its workers end
-inline constexpr std::uint32_t paused = 4;    ///< the pool begins no tasks
-inline constexpr std::uint32_t forked = 8;    ///< this process is the child of a fork() and has no workers
-inline constexpr std::uint32_t stopping = 16; ///< the pool refuses all tasks, after stop() began
-inline constexpr std::uint32_t refuses_all = stopping | stopped | forked;
-inline constexpr std::uint32_t refuses_outside = closed | refuses_all; ///< except for outstanding work
-} // namespace gate_bit
 
 class scheduler {
 public:
@@ -61,8 +48,9 @@ public:
     /// Announces outstanding work. Outstanding work runs outside of the pool and posts its completion to the
     /// pool. join() waits until work_finished() has been called for this work. The pool may be destroyed
     /// before work_finished() has returned.
-    void work_started() noexcept { work_.started(); }
-    void work_finished() noexcept { work_.finished(); }
+    void work_started() noexcept { entrance_.work_started(); }
+    void work_finished() noexcept { entrance_.work_finished(); }
+    [[nodiscard]] pool_entrance& entrance_of_posts() noexcept { return entrance_; }
     void pause() noexcept;
     void resume() noexcept;
     void stop() noexcept;
@@ -157,7 +145,6 @@ private:
     [[nodiscard]] bool is_idle() const noexcept;
     [[nodiscard]] bool block_until_idle(const wait_limit& limit) noexcept;
     [[nodiscard]] bool drain(const wait_limit& limit) noexcept;
-    [[nodiscard]] bool has_outstanding_work() const noexcept;
     [[nodiscard]] bool has_stopped() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::stopped) != 0;
     }
@@ -183,7 +170,7 @@ private:
     binary_semaphore joining_{1};         // the thread that has the only permit ends the pool
     bool services_are_shut_down_ = false; // only the thread with the permit writes this member
 
-    work_count work_;
+    pool_entrance entrance_{gate_, id_};
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};
     sys::atomic<std::uint64_t> stalls_{0};

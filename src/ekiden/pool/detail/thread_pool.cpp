@@ -10,7 +10,9 @@ namespace ekiden::inline EKIDEN_ABI {
 thread_pool::thread_pool(options chosen)
     : scheduler_(std::make_unique<scheduler>(
           *this, [](thread_pool& self) noexcept { self.shut_down_services(); }, std::move(chosen))) {
-    set_gate(scheduler_->gate(), gate_bit::refuses_all, gate_bit::stopped | gate_bit::paused);
+    set_gate(scheduler_->gate(), gate_bit::refuses_all, gate_bit::stopped | gate_bit::paused,
+             gate_bit::refuses_outside);
+    set_entrance(scheduler_->entrance_of_posts());
 }
 
 thread_pool::~thread_pool() {

@@ -28,15 +28,34 @@ void work_count::finished() noexcept {
 
 /// The place of the thread is closed, so nothing reads its count any more.
 void work_count::started_late() noexcept {
-    outstanding_.fetch_add(one, sys::relaxed);
-    begun_.fetch_add(1, sys::release); // [OW1]
+    // [OW1] Relaxed is enough, because try_end() changes the same word. If this step happens before that
+    // change, the change sees it.
+    std::uint32_t now = outstanding_.load(sys::relaxed);
+    while (!outstanding_.compare_exchange_weak(now, (now + one) | begun, sys::relaxed, sys::relaxed)) {
+    }
+}
+
+bool work_count::started_beside_other() noexcept {
+    std::uint32_t now = outstanding_.load(sys::relaxed); // [OW1] as in started_late()
+    do
+        if (now < one || ((now & over) != 0 && !EKIDEN_MUTANT(work_begins_after_the_end))) return false;
+    while (!outstanding_.compare_exchange_weak(now, (now + one) | begun, sys::relaxed, sys::relaxed));
+    return true;
+}
+
+bool work_count::try_end() noexcept {
+    std::uint32_t now = outstanding_.load(sys::relaxed); // [OW1] as in started_late()
+    while (now < one && ((now & begun) == 0 || EKIDEN_MUTANT(pool_join_forgets_late_work))) {
+        if (outstanding_.compare_exchange_weak(now, now | over, sys::relaxed, sys::relaxed)) return true;
+    }
+    return false;
 }
 
 void work_count::finished_late() noexcept {
     // [OW2] Release: publishes what the work has done. Pairs with the acquires in wait(). After this step the
     // count may be destroyed, so only the address of the word is used.
-    if (outstanding_.fetch_sub(one, sys::release) == (awaited | one)
-        && !EKIDEN_MUTANT(pool_work_ends_in_silence))
+    const std::uint32_t before = outstanding_.fetch_sub(one, sys::release);
+    if (before / one == 1 && (before & awaited) != 0 && !EKIDEN_MUTANT(pool_work_ends_in_silence))
         sys::futex_wake_all(outstanding_);
 }
 
@@ -63,7 +82,7 @@ bool work_count::wait(const wait_limit& limit) noexcept {
     });
     // [OW2] Acquire: sees what the work has done, such as its posts. Pairs with the release in
     // finished_late().
-    std::uint32_t now = outstanding_.load(sys::acquire);
+    std::uint32_t now = outstanding_.fetch_and(~begun, sys::acquire) & ~begun;
     bool is_over = false;
     while (now >= one && (now & in_vain) == 0) {
         // [LS1] Acquire: sees the stop request.

@@ -18,7 +18,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Counts the pieces of work that have begun and have not ended. At most 2^30 - 1 pieces may be outstanding
+/// Counts the pieces of work that have begun and have not ended. At most 2^28 - 1 pieces may be outstanding
 /// at a time. Thread-safe.
 class work_count {
 public:
@@ -31,21 +31,19 @@ public:
     /// Counts a piece of work that has ended. The count may be destroyed before the call returns.
     void finished() noexcept;
 
-    /// Adds up the counts of all places. A call of gather() must happen before each call of the next three
+    /// Adds up the counts of all places. A call of gather() must happen before each call of the next four
     /// functions. Further calls have no effect.
     void gather() noexcept;
 
-    /// Returns whether work is outstanding.
-    [[nodiscard]] bool is_any() const noexcept { return outstanding_.load(sys::relaxed) >= one; }
-    /// Returns how many pieces have begun since gather(). A later wait() waits for these pieces.
-    [[nodiscard]] std::uint32_t begun() const noexcept {
-        // [OW1] Acquire: sees in outstanding_ the count of all work that has begun so far. Pairs with the
-        // release in started_late().
-        return begun_.load(sys::acquire);
-    }
+    /// Counts a piece of work that begins, if other work is outstanding and try_end() has not returned true.
+    /// Returns whether the piece was counted.
+    [[nodiscard]] bool started_beside_other() noexcept;
     /// Waits until no work is outstanding, or give_up() is called. Returns false if the limit is reached
-    /// first. Only one thread at a time may call wait().
+    /// first. Only one thread at a time may call wait() and try_end().
     [[nodiscard]] bool wait(const wait_limit& limit) noexcept;
+    /// Called after wait(). Ends the count, if no work is outstanding and none has begun since the last call
+    /// of wait() began. Returns whether the count has ended. Afterwards started_beside_other() returns false.
+    [[nodiscard]] bool try_end() noexcept;
     /// Ends wait(), and all later calls of wait().
     void give_up() noexcept;
 
@@ -59,12 +57,17 @@ private:
     static constexpr std::uint32_t one_here = 2;
     static constexpr unsigned most_places = 32;
 
-    // The word outstanding_ has three parts. The bit awaited is set while a thread sleeps until no work is
-    // outstanding. The bit in_vain ends all waits. The other bits contain the number of pieces, and wrap
-    // around. Before gather() has added the counts of the places, this number may be too low or too high.
+    // The low bits of outstanding_. The other bits contain the number of pieces, and wrap around. Before
+    // gather() has added the counts of the places, this number may be too low or too high.
+    //  * awaited: a thread sleeps until no work is outstanding.
+    //  * in_vain: all waits end.
+    //  * begun: a piece has begun since the last call of wait() began.
+    //  * over: try_end() has ended the count.
     static constexpr std::uint32_t awaited = 1;
     static constexpr std::uint32_t in_vain = 2;
-    static constexpr std::uint32_t one = 4;
+    static constexpr std::uint32_t begun = 4;
+    static constexpr std::uint32_t over = 8;
+    static constexpr std::uint32_t one = 16;
 
     [[nodiscard]] sys::atomic<std::uint32_t>& word_of_this_thread() noexcept;
     void started_late() noexcept;
@@ -72,7 +75,6 @@ private:
 
     std::array<place, most_places> places_;
     sys::atomic<std::uint32_t> outstanding_{0};
-    sys::atomic<std::uint32_t> begun_{0};
     sys::slow_lock gathering_;
     bool is_gathered_ = false;
 };
