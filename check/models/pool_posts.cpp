@@ -106,7 +106,7 @@ private:
     }
 
     sys::atomic<std::uint32_t> gate_{0};
-    pool_entrance entrance_{gate_, id()};
+    pool_entrance entrance_{gate_};
     sys::slow_lock lock_;
     std::deque<task*> tasks_;
 };

@@ -17,6 +17,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 class completion;
+class entrance;
 class fork_participant;
 class simulated_thread;
 class wait_limit;
@@ -97,7 +98,7 @@ struct thread_record {
     /// thread ends, except in the child of a fork().
     context_id owner;
     /// The entrance in which the innermost post_scope of the thread is, or null.
-    const void* entered = nullptr;
+    const entrance* entered = nullptr;
     const char* hook = nullptr;   ///< the option whose callback the thread is running, such as "on_stall"
     unsigned blocked = 0;         ///< number of blocked_here objects; if it is not 0, no task is deferred.
     bool runs_coroutines = false; ///< true if the thread is inside the loop that resumes coroutines
@@ -169,10 +170,14 @@ public:
     [[nodiscard]] static thread_role* find(context_id context) noexcept {
         thread_role* const innermost = thread_record::here().role;
         if (innermost == nullptr || innermost->context() == context) return innermost;
-        return first([context](thread_role& role) { return role.context() == context ? &role : nullptr; });
+        return find_outer(context);
     }
 
 private:
+    [[nodiscard]] EKIDEN_NOINLINE static thread_role* find_outer(context_id context) noexcept {
+        return first([context](thread_role& role) { return role.context() == context ? &role : nullptr; });
+    }
+
     thread_record& record_;
     thread_role& role_;
     const role_scope* const outer_;

@@ -186,7 +186,7 @@ protected:
         gate_ = &word;
         gate_refuses_ = refuses;
         gate_holds_ = holds;
-        gate_closes_ = closes;
+        gate_closes_ = refuses | closes;
     }
 
     /// Sets the result of entrance_of_posts(). Call set_entrance() before any task is accepted. A context

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/detail/post_scope.hpp>
 #include <ekiden/execution/detail/strand_state.hpp>
@@ -125,38 +126,47 @@ public:
 
 private:
     friend struct detail::sink_access;
+    struct state;
 
     bool accept(task* given, task_order order) const {
         state* const here = state_; // once queued, the task may destroy this handle
-        return add(given, true, false, [=] { return here->start(state::how, order, given); });
+        return add(here, given, true, [=] { return here->start(state::how, order, given); });
     }
 
     [[nodiscard]] task* continue_with(task* given) const {
         if (running_in_this_thread()) return given;
         state* const here = state_;
         task* const none = nullptr;
-        return add(given, none, none, [=] { return here->start_here(state::how, given); });
+        return add(here, given, none, [=] { return here->start_here(state::how, given); });
     }
 
     /// Queues a task. If this thread then owns the drain, returns `start()`, and otherwise `queued`. If the
-    /// inner context refuses the task, abandons the task and returns `refused`.
+    /// inner context refuses the task, abandons the task and returns a false value.
     template <class Result, class Start>
-    Result add(task* given, Result queued, Result refused, Start start) const {
-        state* const here = state_;
+    [[nodiscard]] static Result add(state* here, task* given, Result queued, Start start) {
         const execution_context& context = here->context();
-        if (context.refuses_tasks()) [[unlikely]] {
-            (void)ekiden::accept_task(Executor(here->inner), given, task_order::usual); // may throw
-            return refused;
-        }
+        if (context.is_closing()) [[unlikely]]
+            return add_in_scope(here, given, queued, start);
         trace::detail::moment(trace::kind::queued, given);
-        if (!context.is_closing() && here->enqueue_if_busy(given)) return queued;
+        if (role_scope::find(context.id()) != nullptr) return here->enqueue(given) ? start() : queued;
+        return here->enqueue_if_busy(given) ? queued : add_in_scope(here, given, queued, start);
+    }
+
+    template <class Result, class Start>
+    [[nodiscard]] EKIDEN_NOINLINE static Result add_in_scope(state* here, task* given, Result queued,
+                                                             Start start) {
+        const execution_context& context = here->context();
+        if (context.refuses_tasks()) {
+            (void)ekiden::accept_task(Executor(here->inner), given, task_order::usual); // may throw
+            return {};
+        }
         {
             const post_scope posting(context);
             if (!posting.is_refused() || EKIDEN_MUTANT(strand_posts_although_refused))
                 return here->enqueue(given) ? start() : queued;
         }
         given->abandon();
-        return refused;
+        return {};
     }
 
     /// Keeps a task in the inner context. The inner context runs its kept tasks one after the other, when it

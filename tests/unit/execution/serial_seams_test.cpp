@@ -60,7 +60,7 @@ private:
     pool_lanes lanes_;
 };
 using in_one_lane = in_a_lane<0>;
-using in_one_bounded_lane = in_a_lane<1000>;
+using in_one_bounded_lane = in_a_lane<1000000>; // never full
 
 /// Posts to a strand and to lanes when its thread ends.
 struct late_poster {

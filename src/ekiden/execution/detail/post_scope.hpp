@@ -4,8 +4,11 @@
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/detail/post_count.hpp>
 #include <ekiden/execution/execution_context.hpp>
+#include <ekiden/sys/atomic.hpp>
 
+#include <cstdint>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -14,23 +17,47 @@ namespace ekiden::inline EKIDEN_ABI {
 /// may count as idle. It does neither while a thread is in its entrance.
 class entrance {
 public:
-    /// How a thread has entered. leave() needs this value.
     enum class way : unsigned char {
         refused, ///< the context accepts no tasks from this thread, which must not call leave()
-        inside,  ///< the thread runs a task of the context, so it has not entered, and must not call leave()
         as_post, ///< a later end of the context waits for leave()
         as_work  ///< the end of the context has begun, and waits for leave() as for outstanding work
     };
 
-    /// Any thread: enters, unless the context refuses tasks of this thread. With `is_due`, the thread enters
-    /// even then, because it ends something that was accepted earlier.
-    [[nodiscard]] virtual way enter(bool is_due) noexcept = 0;
+    /// Enters, unless the context refuses tasks of this thread. With `is_due`, the thread enters even then,
+    /// because it ends something that was accepted earlier. Called by threads that run no task of the
+    /// context.
+    [[nodiscard]] way enter(bool is_due) noexcept {
+        if ((gate_.load(sys::relaxed) & closes_) == 0) {
+            posts_.begun();
+            // [PC1] seq_cst. Either this thread sees that the gate is closed, or the thread that closes the
+            // gate waits for leave().
+            if ((gate_.load(sys::seq_cst) & closes_) == 0) return way::as_post;
+            posts_.ended();
+        }
+        return enter_late(is_due) ? way::as_work : way::refused;
+    }
     /// Leaves. The context may be destroyed before the call returns.
-    virtual void leave(way entered) noexcept = 0;
+    void leave(way entered) noexcept {
+        if (entered == way::as_post)
+            posts_.ended();
+        else
+            leave_late();
+    }
 
 protected:
-    entrance() = default;
+    /// The gate is closed if one of the bits in `closes` is set.
+    entrance(const sys::atomic<std::uint32_t>& gate, std::uint32_t closes) noexcept
+        : gate_(gate), closes_(closes) {}
     ~entrance() = default;
+
+    post_count posts_;
+
+private:
+    [[nodiscard]] virtual bool enter_late(bool is_due) noexcept = 0;
+    virtual void leave_late() noexcept = 0;
+
+    const sys::atomic<std::uint32_t>& gate_;
+    const std::uint32_t closes_;
 };
 
 /// A post to a strand has two steps. It first pushes a function, and then gives the drain of the strand to
@@ -41,8 +68,8 @@ protected:
 ///
 /// Lanes also use scopes when they abandon or withdraw requests, because this makes other functions ready.
 ///
-/// While a thread is in a scope, it must not wait for other threads. A scope inside a scope of the same
-/// context has no effect of its own.
+/// While a thread is in a scope, it must not wait for other threads. A scope has no effect of its own inside
+/// a task of the context, or inside another scope of the context.
 class [[nodiscard]] post_scope {
 public:
     enum class why : unsigned char {
@@ -50,16 +77,17 @@ public:
         due   ///< the functions were accepted earlier, so the context must not refuse the thread
     };
 
-    explicit post_scope(const execution_context& to, why reason = why::post) noexcept
-        : entrance_(to.entrance_of_posts()) {
-        if (entrance_ == nullptr) return;
-        const void*& entered = thread_record::here().entered;
-        if (entered == entrance_) return;
-        way_ = entrance_->enter(reason == why::due);
-        if (has_entered()) outer_ = std::exchange(entered, entrance_);
+    explicit post_scope(const execution_context& to, why reason = why::post) noexcept {
+        entrance* const way_in = to.entrance_of_posts();
+        thread_record& here = thread_record::here();
+        if (way_in == nullptr || here.entered == way_in || role_scope::find(to.id()) != nullptr) return;
+        way_ = way_in->enter(reason == why::due);
+        if (is_refused()) return;
+        entrance_ = way_in;
+        outer_ = std::exchange(here.entered, way_in);
     }
     ~post_scope() {
-        if (!has_entered()) return;
+        if (entrance_ == nullptr) return;
         thread_record::here().entered = outer_;
         entrance_->leave(way_);
     }
@@ -70,11 +98,9 @@ public:
     [[nodiscard]] bool is_refused() const noexcept { return way_ == entrance::way::refused; }
 
 private:
-    [[nodiscard]] bool has_entered() const noexcept { return way_ >= entrance::way::as_post; }
-
-    entrance* const entrance_; // null if the context never refuses a task before it ends
-    entrance::way way_ = entrance::way::inside;
-    const void* outer_ = nullptr;
+    entrance* entrance_ = nullptr; // null if the thread has entered nothing
+    const entrance* outer_ = nullptr;
+    entrance::way way_ = entrance::way::as_post;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -23,7 +23,10 @@ bool lanes_state::enqueue(lane_shard& s, keyed_task* given, task_order order) {
     if (is_measured()) given->when = time();
     if (is_bounded_) return push(s, given, order);
     trace::detail::moment(trace::kind::queued, given);
-    if (!inner_.is_closing() && in_order(s, [&] { return s.inbox.push_if_busy(given); })) return true;
+    // A task of the inner context may make the inbox busy, so one push is enough.
+    if (role_scope::find(inner_.id()) == nullptr && !inner_.is_closing()
+        && in_order(s, [&] { return s.inbox.push_if_busy(given); }))
+        return true;
     {
         const post_scope posting(inner_);
         if (!posting.is_refused())

@@ -5,7 +5,6 @@
 
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/detail/post_scope.hpp>
-#include <ekiden/pool/detail/post_count.hpp>
 #include <ekiden/pool/detail/work_count.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -32,29 +31,8 @@ inline constexpr std::uint32_t refuses_outside = closed | refuses_all; ///< exce
 /// thread that joins the pool waits for both. Thread-safe.
 class pool_entrance final : public entrance {
 public:
-    pool_entrance(const sys::atomic<std::uint32_t>& gate, context_id pool) noexcept
-        : gate_(gate), pool_(pool) {}
-
-    [[nodiscard]] way enter(bool is_due) noexcept override {
-        if (role_scope::find(pool_) != nullptr) return way::inside;
-        if ((gate_.load(sys::relaxed) & gate_bit::refuses_outside) == 0) {
-            posts_.begun();
-            // [PC1] seq_cst. Either this thread sees that the gate is closed, or join() waits for leave().
-            if ((gate_.load(sys::seq_cst) & gate_bit::refuses_outside) == 0) return way::as_post;
-            posts_.ended();
-        }
-        if (is_due) {
-            work_.started();
-            return way::as_work;
-        }
-        return joins_outstanding_work() ? way::as_work : way::refused;
-    }
-    void leave(way entered) noexcept override {
-        if (entered == way::as_post)
-            posts_.ended();
-        else
-            work_.finished();
-    }
+    explicit pool_entrance(const sys::atomic<std::uint32_t>& gate) noexcept
+        : entrance(gate, gate_bit::refuses_outside), gate_(gate) {}
 
     /// Counts outstanding work that begins.
     void work_started() noexcept { work_.started(); }
@@ -98,10 +76,15 @@ public:
     void give_up() noexcept { work_.give_up(); }
 
 private:
+    [[nodiscard]] bool enter_late(bool is_due) noexcept override {
+        if (!is_due) return joins_outstanding_work();
+        work_.started();
+        return true;
+    }
+    void leave_late() noexcept override { work_.finished(); }
+
     const sys::atomic<std::uint32_t>& gate_;
-    const context_id pool_;
     work_count work_;
-    post_count posts_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -170,7 +170,7 @@ private:
     binary_semaphore joining_{1};         // the thread that has the only permit ends the pool
     bool services_are_shut_down_ = false; // only the thread with the permit writes this member
 
-    pool_entrance entrance_{gate_, id_};
+    pool_entrance entrance_{gate_};
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};
     sys::atomic<std::uint64_t> stalls_{0};

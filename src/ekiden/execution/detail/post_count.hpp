@@ -1,6 +1,6 @@
-/// The count of the threads outside of a pool that are posting to strands and lanes of the pool.
+/// The count of the threads outside of a context that are posting to strands and lanes on the context.
 ///
-/// Part: pool. Used by: scheduler. Private.
+/// Part: execution. Used by: post_scope. Private.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -15,15 +15,16 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Counts posts, in places like those of work_count. Thread-safe.
 ///
-/// A thread calls begun() and then reads the gate of the pool. Another thread closes the gate and then calls
-/// await(). All these steps are seq_cst [PC1]. So the posting thread sees the closed gate, or await() waits
-/// for this thread.
+/// A thread calls begun() and then reads the gate of the context. Another thread closes the gate and then
+/// calls await(). All these steps are seq_cst [PC1]. So the posting thread sees the closed gate, or await()
+/// waits for this thread.
 class post_count {
 public:
     void begun() noexcept { word_of_this_thread().fetch_add(1, sys::seq_cst); } // [PC1]
     /// The count may be destroyed before the call returns.
     void ended() noexcept {
-        // [PC2] Release: publishes the tasks that were given to the pool. Pairs with the acquire in await().
+        // [PC2] Release: publishes the tasks that were given to the context. Pairs with the acquire in
+        // await().
         word_of_this_thread().fetch_sub(1, sys::release);
     }
     /// Waits until each post that has called begun() before has called ended(). A post is seen if it happens
