@@ -64,7 +64,8 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     }
     lane& here = *found;
     std::optional<post_wait> wait;
-    if (const auto answer = find_room(s, here, order, wait)) return turn_away(guard, s, here, given), *answer;
+    if (const auto answer = find_room(s, here, *given, order, wait))
+        return turn_away(guard, s, here, given), *answer;
 
     trace::detail::moment(trace::kind::queued, given);
     append(s, here, given);
@@ -91,14 +92,14 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
 
 /// Finds room for a task or claim in its lane. Returns std::nullopt if the task is added to the lane.
 /// Otherwise returns the result of the post. If the post must wait afterwards, creates `wait`.
-std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, task_order order,
+std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, const task& given, task_order order,
                                            std::optional<post_wait>& wait) {
     if (here.is_closed.load(sys::relaxed)) {
         ++s.rejected;
         return false;
     }
     if ((lane_capacity_ == 0 || here.waiting < lane_capacity_) && room_.try_enter()) return std::nullopt;
-    return without_room(s, here, order, wait);
+    return without_room(s, here, given, order, wait);
 }
 
 /// Returns false if the lane may get room only after the post has returned.
@@ -113,7 +114,7 @@ bool lanes_state::may_wait_for_room(task_order order) const noexcept {
 }
 
 /// Decides what happens to a task without room, like find_room().
-std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_order order,
+std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, const task& given, task_order order,
                                               std::optional<post_wait>& wait) {
     switch (policy_) {
     case when_full::reject:
@@ -150,9 +151,10 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
     if (lane_capacity_ != 0 && here.waiting >= lane_capacity_) {
         wait->for_lane = here.has_waiters = true;
         wait->in_lane.where = &here;
-        wait->in_lane.ahead = static_cast<std::uint32_t>(here.waiting + 1 - lane_capacity_);
+        wait->in_lane.queued = &given;
         s.waiters.push(wait->in_lane);
     }
+    wait->in_all.queued = &given;
     wait->for_all = room_.enter(&wait->in_all);
     return std::nullopt;
 }

@@ -141,7 +141,7 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
     std::uint32_t entered = 0; // the number of claims for which there is room
     while (entered != given.claims && !answer && failure == nullptr) {
         lane_claim& c = given.claim(entered);
-        answer = find_room(*c.shard, *c.where, order, waits[entered]);
+        answer = find_room(*c.shard, *c.where, c, order, waits[entered]);
         if (!answer) ++entered;
     }
     const bool is_in = entered == given.claims;
@@ -152,9 +152,9 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
             settle(*c.shard, *c.where);
         }
     } else {
-        room_.leave(entered, given.claim(0).shard->left.released);
         for (std::uint32_t n = 0; n != given.claims; ++n) {
             lane_claim& c = given.claim(n);
+            if (n < entered) room_.leave(c, c.shard->left.released);
             if (c.where != nullptr && c.where->is_unused()) erase(*c.shard, *c.where);
         }
     }
@@ -379,7 +379,7 @@ void lanes_state::withdraw(lane_shard& s, lane_claim& gone) noexcept {
     if (gone.where == nullptr) return;
     if (is_bounded_ && !EKIDEN_MUTANT(lanes_withdraw_keeps_room)) {
         --gone.where->waiting;
-        tasks_left(s, *gone.where, 1);
+        task_left(s, *gone.where, gone);
     }
     if (!EKIDEN_MUTANT(lanes_withdraw_in_silence)) settle(s, *gone.where);
 }

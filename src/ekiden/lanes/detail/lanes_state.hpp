@@ -223,11 +223,11 @@ private:
 
     bool push(lane_shard& s, keyed_task* given, task_order order);
     [[nodiscard]] bool push_in_order(lane_shard& s, keyed_task* given) noexcept;
-    [[nodiscard]] std::optional<bool> find_room(lane_shard& s, lane& here, task_order order,
-                                                std::optional<post_wait>& wait);
+    [[nodiscard]] std::optional<bool> find_room(lane_shard& s, lane& here, const task& given,
+                                                task_order order, std::optional<post_wait>& wait);
     [[nodiscard]] bool may_wait_for_room(task_order order) const noexcept;
-    [[nodiscard]] std::optional<bool> without_room(lane_shard& s, lane& here, task_order order,
-                                                   std::optional<post_wait>& wait);
+    [[nodiscard]] std::optional<bool> without_room(lane_shard& s, lane& here, const task& given,
+                                                   task_order order, std::optional<post_wait>& wait);
     void turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* given) noexcept;
     void append(lane_shard& s, lane& here, keyed_task* given) noexcept;
     [[nodiscard]] bool sort(lane_shard& s) noexcept;
@@ -287,7 +287,7 @@ private:
     [[nodiscard]] static std::uint32_t drop(task_list from, task_list& to) noexcept;
     [[nodiscard]] static task_list take_staying(task_list& from, std::uint32_t& count) noexcept;
     std::uint32_t drop_all(lane_shard& s, lane& here, task_list& to) noexcept;
-    void tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept;
+    void task_left(lane_shard& s, lane& here, const task& left) noexcept;
     void erase(lane_shard& s, lane& here) noexcept;
 
     /// Returns the time in units of 1024 ns. The result is never 0.
