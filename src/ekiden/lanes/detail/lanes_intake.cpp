@@ -3,6 +3,7 @@
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/detail/task_offer.hpp>
+#include <ekiden/lanes/detail/dropped_requests.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
 #include <ekiden/observe/trace.hpp>
@@ -262,6 +263,7 @@ bool lanes_state::offer(lane_shard& s, task_order order, const task* given) {
     add_use(s);
     const task_offer mine(s);
     try {
+        const dropped_requests_hidden outside; // an executor may run functions inside this call
         (void)how_.schedule(*this, &s, order);
         if (!mine.came_back()) return true;
     } catch (...) {
@@ -357,16 +359,25 @@ void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
         try {
             std::rethrow_exception(left.failure);
         } catch (...) {
+            const dropped_requests_hidden outside;
             all.how_.report(all);
         }
     }
-    while (task* const dropped = left.tasks.take()) dropped->abandon();
+    while (task* const dropped = left.tasks.take()) {
+        if (lane_claim::of(*dropped) != nullptr) { // may be a part of a long chain; see end_dropped()
+            dropped->abandon();
+        } else {
+            const dropped_requests_hidden outside;
+            dropped->abandon();
+        }
+    }
     while (left.requests != nullptr) {
         lane_request& ended = *left.requests;
         left.requests = static_cast<lane_request*>(ended.next_ready);
-        ended.drop();
+        drop_function(ended);
         end_dropped(ended);
     }
+    const dropped_requests_hidden outside;
     while (left.gone != nullptr) all.how_.end_lane(*std::exchange(left.gone, left.gone->chain));
     left.released.complete(); // last, so that waiters find abandoned tasks and keys destroyed
     all.drop_handle();

@@ -1,5 +1,6 @@
 // Requests with several keys: their posts, the grants of their claims, and their end.
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/lanes/detail/dropped_requests.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
 #include <ekiden/observe/trace.hpp>
@@ -193,7 +194,7 @@ const char* lane_claim::answer(task* self, task_request asked) {
     if (asked == task_request::describe) return type_description<lane_request>();
     auto& dropped = *static_cast<lane_claim*>(self); // a claim is never run
     lane_request& of = *dropped.request;
-    if (dropped.has_canceled) of.drop();
+    if (dropped.has_canceled) lanes_state::drop_function(of);
     // [LN3] acq_rel, like the grant of a claim.
     if (of.pending.fetch_sub(1, sys::acq_rel) == 1) lanes_state::end_dropped(of);
     return nullptr;
@@ -274,15 +275,11 @@ void lanes_state::run_within(lane_request& given, std::uint32_t n) {
     run_within(given, n + 1);
 }
 
-namespace {
-
-/// The dropped requests that the calling thread must end.
-struct dropped_requests {
-    lane_request* first; // linked by runnable::next_ready
-    bool has_owner;      // true if a call further up the stack ends these requests
-};
-
-} // namespace
+/// Destroys the function of a request.
+void lanes_state::drop_function(lane_request& of) noexcept {
+    const dropped_requests_hidden outside;
+    of.drop();
+}
 
 /// Ends a request whose function has been dropped. If the inner context accepts no more tasks, the end of a
 /// request drops the requests that wait for its lanes. These requests may be a long chain, so a loop ends
@@ -297,6 +294,7 @@ void lanes_state::end_dropped(lane_request& dropped) noexcept {
         here.first = static_cast<lane_request*>(next.next_ready);
         lanes_state& all = *next.claim(0).shard->all;
         if (!EKIDEN_MUTANT(lanes_keep_lanes_of_a_dropped_request)) all.release_lanes(next, nullptr);
+        const dropped_requests_hidden outside; // keys are destroyed
         next.end();
         all.drop_handle();
     }

@@ -250,6 +250,7 @@ private:
     void run_within(lane_request& given, std::uint32_t n);
     void note_delay(lane_request& given) noexcept;
     [[nodiscard]] static bool is_closed(lane_request& given) noexcept;
+    static void drop_function(lane_request& of) noexcept;
     static void end_dropped(lane_request& dropped) noexcept;
     void release_lanes(lane_request& ended, home_shard* home) noexcept;
     void release(lane_shard& s, lane_claim& ended, ready_list& ready) noexcept;
