@@ -125,7 +125,7 @@ private:
 
     bool accept(task* given, task_order order) const {
         state* const here = state_; // once queued, the task may destroy this handle
-        if (here->takes_no_more()) [[unlikely]]
+        if (here->takes_no_more(given)) [[unlikely]]
             return ekiden::accept_task(Executor(here->inner), given,
                                        order); // the inner context refuses the task
         return !here->enqueue(given) || here->start(state::how, order, given);
@@ -134,7 +134,7 @@ private:
     [[nodiscard]] task* continue_with(task* given) const {
         if (running_in_this_thread()) return given;
         state* const here = state_;
-        if (here->takes_no_more()) [[unlikely]]
+        if (here->takes_no_more(given)) [[unlikely]]
             return ekiden::accept_task(Executor(here->inner), given, task_order::usual), nullptr;
         if (!here->enqueue(given)) return nullptr;
         return here->start_here(state::how, given);
@@ -157,8 +157,12 @@ private:
     struct state final : strand_state {
         explicit state(const Executor& chosen) noexcept : strand_state(&answer), inner(chosen) {}
 
-        [[nodiscard]] bool takes_no_more() const noexcept {
-            return static_cast<const execution_context&>(inner.context()).refuses_tasks();
+        /// Returns whether the inner context accepts no more tasks. If context() throws, abandons `given`.
+        [[nodiscard]] bool takes_no_more(task* given) const {
+            owned_task owned(given);
+            const bool result = static_cast<const execution_context&>(inner.context()).refuses_tasks();
+            (void)owned.release();
+            return result;
         }
 
         /// Passes the drain to a copy of the executor, because the drain may destroy the state before this
