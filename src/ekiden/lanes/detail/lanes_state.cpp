@@ -354,7 +354,7 @@ task_list lanes_state::take_staying(task_list& from, std::uint32_t& count) noexc
 /// Removes all tasks that wait in the lane, like drop(). Returns the number of functions that are lost.
 std::uint32_t lanes_state::drop_all(lane_shard& s, lane& here, task_list& to) noexcept {
     here.waiting = 0;
-    if (here.has_waiters) // all posts that wait for room in the lane continue
+    if (here.has_waiters) [[unlikely]] // all posts that wait for room in the lane continue
         s.waiters.give_room(&here, nullptr, 0, lane_capacity_, s.left.released);
     for (const task* t = here.tasks.oldest(); t != nullptr && is_bounded_; t = t->next.load(sys::relaxed))
         if (!lane_claim::is_withdrawn(*t)) room_.leave(*t, s.left.released); // else withdraw() has done it
