@@ -351,6 +351,59 @@ STRAND_MODEL(lanes_turn_gives_room, .about = "a turn that waits is left: a post 
     }
 }
 
+STRAND_MODEL(lanes_turn_behind_a_post,
+             .about = "a turn behind a post that waits for room is left: the post still waits",
+             .preemptions = 1, .spurious = 0) {
+    two_places context;
+    account all;
+    const bool is_shared = check::choose(2) == 1;
+    {
+        const test_lanes l(one_place::executor{context}, {.lane_capacity = is_shared ? 0U : 1U,
+                                                          .capacity = is_shared ? 1U : 0U,
+                                                          .policy = when_full::block,
+                                                          .shards = 2,
+                                                          .delay_sampling = 0});
+        model_turn holder(l, l.keys().write(high));
+        holder.begin(context);
+        check::that(l.post(high, all.note(0)), "there is room");
+        sys::atomic<bool> has_returned{false};
+        sys::thread poster([&] {
+            check::that(l.post(high, all.note(1)), "it comes in");
+            has_returned.store(true, sys::relaxed);
+        });
+        while (l.depth(high) != 2) sys::yield();
+        model_turn turn(l, l.keys().write(high));
+        turn.end();
+        check::that(!has_returned.load(sys::relaxed), "the older function has not begun");
+        holder.end();
+        all.run_until(context, 2);
+        poster.join();
+        expect_rest(l, context, 4);
+    }
+    check::that(all.in_order(0, 1), "in order");
+}
+
+STRAND_MODEL(lanes_post_ends_with_its_wait,
+             .about = "all lanes are full: a post returns when its function begins before older ones",
+             .preemptions = 1, .spurious = 0) {
+    two_places context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context},
+                           {.capacity = 1, .policy = when_full::block, .shards = 2, .delay_sampling = 0});
+        model_turn holder(l, l.keys().write(high));
+        holder.begin(context);
+        check::that(l.post(high, all.note(0)), "there is room");
+        sys::thread runner([&] { all.run_until(context, 1); });
+        check::that(l.post(low, all.note(1)), "it comes in");
+        runner.join();
+        check::that(all.ran.size() == 1, "the older function has not begun");
+        holder.end();
+        all.run_until(context, 2);
+        expect_rest(l, context, 3);
+    }
+}
+
 STRAND_MODEL(lanes_turn_drops_no_other,
              .about = "a claim that was withdrawn does not count as the oldest task of a full lane") {
     two_places context;

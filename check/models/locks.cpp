@@ -66,6 +66,34 @@ void readers_and_writer() {
     lock.unlock();
 }
 
+/// Locks an rw_mutex like a coroutine. The constructor enters the lock or joins the queue.
+template <class Lock>
+struct queued_thread {
+    queued_thread(Lock& lock, bool writes) {
+        using rules = rw_rules<Lock::policy>;
+        entry->mask = writes ? rules::writer_enters : rules::reader_enters;
+        entry->transition = writes ? &begin_writing : &begin_reading;
+        entry->pure = true;
+        entry->context = &inside;
+        entry->resume = [](waiter& w) noexcept { static_cast<sys::parker*>(w.context)->unpark(); };
+        is_queued = !detail::lock_access::core(lock).start(*entry);
+    }
+    /// Waits until the lock is held.
+    void wait() {
+        if (is_queued) inside.park();
+    }
+    static state_value begin_writing(void*, state_value now) noexcept {
+        return detail::lock_access::begin_writing<Lock>(now);
+    }
+    static state_value begin_reading(void*, state_value now) noexcept {
+        return detail::lock_access::begin_reading<Lock>(now);
+    }
+
+    sys::parker inside;
+    async_waiter entry;
+    bool is_queued = false;
+};
+
 /// A reader that stays inside, a writer that gives up, and a reader, not a thread, that must get in then.
 template <rw_policy Policy>
 void writer_gives_up() {
@@ -79,16 +107,8 @@ void writer_gives_up() {
             lock.unlock();
         }
     });
-    sys::parker inside;
-    async_waiter reader;
-    reader->mask = rw_rules<Policy>::reader_enters;
-    reader->transition = [](void*, state_value now) noexcept {
-        return detail::lock_access::begin_reading<lock_type>(now);
-    };
-    reader->pure = true;
-    reader->context = &inside;
-    reader->resume = [](waiter& w) noexcept { static_cast<sys::parker*>(w.context)->unpark(); };
-    if (!detail::lock_access::core(lock).start(*reader)) inside.park();
+    queued_thread<lock_type> reader(lock, false);
+    reader.wait();
     (void)data.read();
     lock.unlock_shared();
     lock.unlock_shared();
@@ -123,6 +143,37 @@ EKIDEN_MODEL(rw_writer_first_gives_up, .about = "the same under writer_first", .
 }
 EKIDEN_MODEL(rw_fifo_gives_up, .about = "the same under fifo", .preemptions = 3) {
     writer_gives_up<rw_policy::fifo>();
+}
+
+EKIDEN_MODEL(rw_fifo_run, .about = "under fifo, run() does not overtake a reader that came before it",
+             .preemptions = 3) {
+    rw_mutex<rw_policy::fifo> lock;
+    sys::cell<bool> has_read{false};
+    lock.lock();
+    queued_thread reader(lock, false);
+    sys::thread later([&] { lock.run([&] { check::that(has_read.read(), "the reader was first"); }); });
+    lock.unlock();
+    reader.wait();
+    has_read.write(true);
+    lock.unlock_shared();
+    later.join();
+}
+
+EKIDEN_MODEL(rw_fifo_upgrade, .about = "under fifo, an upgrade does not wait for a writer that waits",
+             .preemptions = 3) {
+    rw_mutex<rw_policy::fifo> lock;
+    sys::cell<int> data{0};
+    lock.lock_shared();
+    lock.lock_shared();
+    queued_thread writer(lock, true);
+    sys::thread other([&] { lock.unlock_shared(); });
+    check::that(lock.upgrade(), "no other reader upgrades");
+    data.write(1);
+    lock.unlock();
+    writer.wait();
+    check::that(data.read() == 1, "the upgrade was first");
+    lock.unlock();
+    other.join();
 }
 
 EKIDEN_MODEL(rw_readers_turn, .old_values = 1, .about = "after a writer it is the turn of a reader",

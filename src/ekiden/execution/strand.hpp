@@ -144,18 +144,17 @@ private:
     /// inner context refuses the task, abandons the task and returns a false value.
     template <class Result, class Start>
     [[nodiscard]] static Result add(state* here, task* given, Result queued, Start start) {
-        const execution_context& context = here->context();
+        const execution_context& context = here->context_for(given);
         if (context.is_closing()) [[unlikely]]
-            return add_in_scope(here, given, queued, start);
+            return add_in_scope(here, context, given, queued, start);
         trace::detail::moment(trace::kind::queued, given);
         if (role_scope::find(context.id()) != nullptr) return here->enqueue(given) ? start() : queued;
-        return here->enqueue_if_busy(given) ? queued : add_in_scope(here, given, queued, start);
+        return here->enqueue_if_busy(given) ? queued : add_in_scope(here, context, given, queued, start);
     }
 
     template <class Result, class Start>
-    [[nodiscard]] EKIDEN_NOINLINE static Result add_in_scope(state* here, task* given, Result queued,
-                                                             Start start) {
-        const execution_context& context = here->context();
+    [[nodiscard]] EKIDEN_NOINLINE static Result add_in_scope(state* here, const execution_context& context,
+                                                             task* given, Result queued, Start start) {
         if (context.refuses_tasks()) {
             (void)ekiden::accept_task(Executor(here->inner), given, task_order::usual); // may throw
             return {};
@@ -186,7 +185,13 @@ private:
     struct state final : strand_state {
         explicit state(const Executor& chosen) noexcept : strand_state(&answer), inner(chosen) {}
 
-        [[nodiscard]] const execution_context& context() const noexcept { return inner.context(); }
+        /// Returns the inner context. If context() of the inner executor throws, abandons `given`.
+        [[nodiscard]] const execution_context& context_for(task* given) const {
+            owned_task owned(given);
+            const execution_context& result = inner.context();
+            (void)owned.release();
+            return result;
+        }
 
         /// Passes the drain to a copy of the executor, because the drain may destroy the state before this
         /// function returns.

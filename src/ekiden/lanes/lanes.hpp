@@ -67,10 +67,10 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// Capacities (see lanes_options) limit the number of waiting functions. Running functions do not count. With
 /// the policy `block`, a post queues its function at once. If there is no room, the post then waits until
-/// enough older functions have begun. So waiting threads continue in the order of their posts. For each
-/// waiting thread, a lane contains at most one function beyond its capacity. While a post waits, a worker of
-/// a pool runs other tasks, as in future::get(). Some posts must not wait, because the full lane may get room
-/// only after the post has returned. The following posts exceed the capacity instead of waiting:
+/// there is room, or until its function begins. The oldest waiting post gets room first. For each waiting
+/// thread, a lane contains at most one function beyond its capacity. While a post waits, a worker of a pool
+/// runs other tasks, as in future::get(). Some posts must not wait, because the full lane may get room only
+/// after the post has returned. The following posts exceed the capacity instead of waiting:
 ///   * A post by a function of one of these lanes does not wait.
 ///   * While a function of these lanes waits, a post by another task on the same thread does not wait.
 ///   * While a turn of these lanes lasts (see async_turn()), a post by a coroutine does not wait.

@@ -223,7 +223,7 @@ private:
             "rw_mutex::upgrade: no reader is inside");
         if (!first) return false;
         note_gone(sys::hold::shared, "upgrade");
-        if (!alone && !lock_.apply(rules::any_of(rw_state::upgrade), begin_writing, conduct::completes, limit)
+        if (!alone && !lock_.apply(rules::any_of(rw_state::upgrade), begin_writing, conduct::continues, limit)
             && !end_upgrading()) {
             note_.taken(sys::hold::shared_tried, lock_.name());
             return false;

@@ -211,6 +211,77 @@ TEST_CASE("spawn_in_turn() waits for room like a post, and a withdrawn request g
     CHECK(is_settled(l));
 }
 
+TEST_CASE("A withdrawn turn gives no room to a post in front of it") {
+    for (const bool is_for_all : {false, true}) {
+        loop_context inner;
+        lanes_options how{.policy = when_full::block, .shards = 4};
+        (is_for_all ? how.capacity : how.lane_capacity) = 1;
+        const bank l(inner.get_executor(), how);
+        const auto runs_all = [&] {
+            inner.restart();
+            inner.poll();
+        };
+        std::string order;
+        wanted_turn first(l, {1});
+        runs_all();
+        CHECK(l.post(1, [&] { order += 'a'; }));
+        std::atomic<bool> has_returned = false;
+        std::thread posts([&] {
+            CHECK(l.post(1, [&] { order += 'b'; }));
+            has_returned = true;
+        });
+        until([&] { return l.depth(1) == 2; });
+        for (int i = 0; i != 3; ++i) {
+            wanted_turn gone(l, {1});
+            CHECK(l.depth(1) == 3);
+            gone.stop();
+            CHECK(l.depth(1) == 2);
+        }
+        std::this_thread::sleep_for(5ms);
+        CHECK(!has_returned);
+        first.run();
+        runs_all();
+        posts.join();
+        CHECK(order == "ab");
+        CHECK(is_settled(l));
+    }
+}
+
+TEST_CASE("With a capacity for all lanes, a function that begins early gives no room to a post that waits") {
+    loop_context inner;
+    const bank l(inner.get_executor(), {.capacity = 1, .policy = when_full::block, .shards = 4});
+    const auto runs_all = [&] {
+        inner.restart();
+        inner.poll();
+    };
+    std::string order;
+    wanted_turn first(l, {1});
+    runs_all();
+    CHECK(l.post(1, [&] { order += 'a'; }));
+    std::atomic<bool> has_returned = false;
+    std::thread posts([&] {
+        CHECK(l.post(1, [&] { order += 'b'; }));
+        has_returned = true;
+    });
+    until([&] { return l.depth(1) == 2; });
+    (void)inner.get_executor().post([&] { CHECK(l.post(2, [&] { order += 'c'; })); }); // does not wait
+    runs_all();
+    CHECK(order == "c");
+    std::thread posts_too([&] { CHECK(l.post(2, [&] { order += 'd'; })); });
+    until([&] { return l.depth(2) == 1; });
+    runs_all();
+    posts_too.join(); // its function has begun
+    CHECK(order == "cd");
+    std::this_thread::sleep_for(5ms);
+    CHECK(!has_returned);
+    first.run();
+    runs_all();
+    posts.join();
+    CHECK(order == "cdab");
+    CHECK(l.metrics().beyond == 1);
+    CHECK(is_settled(l));
+}
+
 TEST_CASE("withdrawn requests take no room of a lane and of all lanes") {
     for (const bool is_for_all : {false, true}) {
         loop_context inner;

@@ -114,12 +114,38 @@ TEST_CASE("what a context that knows no tasks drops is dropped, not run") {
     CHECK_THROWS_AS(submitted.get(), std::system_error);
 }
 
-TEST_CASE("An exception of the held executor's context() reaches the caller") {
-    struct without_context : users_context::executor_type {
-        using users_context::executor_type::executor_type;
-        explicit without_context(users_context& of) : users_context::executor_type(of.get_executor()) {}
-        ekiden::execution_context& context() const { throw std::runtime_error("no context"); }
+namespace {
+
+struct without_context : users_context::executor_type {
+    using users_context::executor_type::executor_type;
+    explicit without_context(users_context& of) : users_context::executor_type(of.get_executor()) {}
+    ekiden::execution_context& context() const { throw std::runtime_error("no context"); }
+};
+
+} // namespace
+
+TEST_CASE("If context() of the inner executor throws, a post to a strand throws and drops the function") {
+    users_context context;
+    const auto check = [](const auto& strand) {
+        const auto kept = std::make_shared<int>();
+        const auto throws = [&](auto call) {
+            CHECK_THROWS_WITH_AS(call(), "no context", std::runtime_error);
+        };
+        throws([&] { (void)strand.post([kept] {}); });
+        throws([&] { (void)strand.defer([kept] {}); });
+        throws([&] { (void)strand.post_last([kept] {}); });
+        throws([&] { (void)strand.submit([kept] {}); });
+        throws([&] { (void)strand.post_bulk(3, [kept] {}); });
+        throws([&] { strand.dispatch([kept] {}); });
+        throws([&] { ekiden::post(strand, [kept] {}); });
+        CHECK(kept.use_count() == 1);
     };
+    check(ekiden::strand(without_context(context)));
+    check(ekiden::strand(ekiden::any_executor(without_context(context))));
+    check(ekiden::strand<ekiden::any_executor>(ekiden::strand(without_context(context))));
+}
+
+TEST_CASE("An exception of the held executor's context() reaches the caller") {
     users_context context;
     const ekiden::any_executor any = without_context(context);
     CHECK_THROWS_WITH_AS((void)any.context(), "no context", std::runtime_error);

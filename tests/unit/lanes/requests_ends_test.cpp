@@ -381,6 +381,54 @@ TEST_CASE("A long chain of requests ends with a context that never runs, or when
     CHECK(all.is_settled());
 }
 
+namespace {
+
+/// A function whose destructor closes lane 2 of other lanes, and waits until their lane 1 is idle.
+struct closes_at_end {
+    const request_lanes* lanes;
+    std::atomic<bool>* was_idle;
+
+    closes_at_end(const request_lanes& l, std::atomic<bool>& idle) : lanes(&l), was_idle(&idle) {}
+    closes_at_end(closes_at_end&& other) noexcept
+        : lanes(std::exchange(other.lanes, nullptr)), was_idle(other.was_idle) {}
+    ~closes_at_end() {
+        if (lanes == nullptr) return;
+        CHECK(lanes->close(2) == 1);
+        *was_idle = lanes->wait_idle_for(1, std::chrono::seconds(5));
+    }
+    void operator()() const {}
+};
+
+} // namespace
+
+TEST_CASE("The destructor of a dropped function can wait for the end of a request that it drops") {
+    thread_pool running(1);
+    thread_pool stopped(1);
+    const request_lanes live(running.get_executor(), {.shards = 1});
+    const request_lanes gone(stopped.get_executor(), {.shards = 1});
+    held_worker worker(stopped);
+    tally all;
+    std::latch is_held(1);
+    std::latch release(1);
+    CHECK(live.post(2, [&] {
+        is_held.count_down();
+        release.wait();
+    }));
+    is_held.wait();
+    CHECK(live.post({1, 2}, all.function())); // has lane 1, and waits for lane 2
+    std::atomic<bool> was_idle{false};
+    CHECK(gone.post({1, 2}, all.function()));
+    CHECK(gone.post(1, closes_at_end(live, was_idle))); // dropped when the request in front of it ends
+    stopped.stop();
+    worker.open();
+    stopped.join();
+    CHECK(was_idle);
+    release.count_down();
+    running.wait_idle();
+    CHECK(all.ran.load() == 0);
+    CHECK(all.is_settled());
+}
+
 TEST_CASE("A request that waits for room returns when the pool stops") {
     for (const bool in_all : {false, true}) {
         tally all;

@@ -139,8 +139,8 @@ TEST_CASE_TEMPLATE("a waiting writer keeps new readers out, and a canceled one l
 
 namespace {
 
-/// With a writer inside, lets R(eaders) and W(riters) queue up in this order, and returns in which order they
-/// got in.
+/// With a writer inside, lets R(eaders), W(riters) and S(ections of run()) queue up in this order, and
+/// returns in which order they got in.
 template <class M>
 std::string order_after_writer(const std::string& arrivals) {
     M m;
@@ -152,10 +152,14 @@ std::string order_after_writer(const std::string& arrivals) {
         threads.push_back(ekiden_test::start_asleep([&, kind] {
             if (kind == 'W') m.lock();
             if (kind == 'R') m.lock_shared();
-            {
-                std::lock_guard lock(guard);
+            const auto section = [&] {
+                const std::lock_guard lock(guard);
                 order += kind;
-            }
+            };
+            if (kind == 'S')
+                m.run(section);
+            else
+                section();
             std::this_thread::sleep_for(5ms);
             if (kind == 'W') m.unlock();
             if (kind == 'R') m.unlock_shared();
@@ -206,7 +210,8 @@ TEST_CASE("writer_first lets waiting readers in after so many writers in a row, 
 }
 
 TEST_CASE("fifo keeps the order of arrival, and successive readers go together") {
-    CHECK(order_after_writer<rw_mutex<rw_policy::fifo>>("RWRWRRW") == "RWRWRRW");
+    for (const char* const arrivals : {"RWRWRRW", "RSRWSRRSW", "WRS"})
+        CHECK(order_after_writer<rw_mutex<rw_policy::fifo>>(arrivals) == arrivals);
     rw_mutex<rw_policy::fifo> m;
     m.lock();
     std::atomic<int> inside{0};
@@ -222,6 +227,30 @@ TEST_CASE("fifo keeps the order of arrival, and successive readers go together")
     m.unlock();
     for (auto& t : threads) t.join();
     CHECK(inside == 4);
+}
+
+TEST_CASE("under fifo an upgrade does not wait for a writer that waits") {
+    using lock = rw_mutex<rw_policy::fifo>;
+    using rules = ekiden::rw_rules<lock::policy>;
+    lock m;
+    std::atomic<bool> inside{false};
+    std::string order;
+    std::thread reader([&] {
+        m.lock_shared();
+        inside = true;
+        while (!ekiden::detail::lock_access::core(m).is_in(rules::any_of(ekiden::rw_state::upgrading)))
+            std::this_thread::yield();
+        m.unlock_shared();
+    });
+    while (!inside) std::this_thread::yield();
+    m.lock_shared();
+    std::thread writer = ekiden_test::start_asleep([&] { m.run([&] { order += 'W'; }); });
+    CHECK(m.upgrade());
+    order += 'U';
+    m.unlock();
+    reader.join();
+    writer.join();
+    CHECK(order == "UW");
 }
 
 TEST_CASE("after the last reader a waiting writer is next under writer_next") {

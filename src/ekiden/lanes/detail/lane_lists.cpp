@@ -25,18 +25,36 @@ bool lane_waiters::remove(const lane_waiter& gone) noexcept {
     return false;
 }
 
-void lane_waiters::advance(const lane* where, std::uint32_t count, lane_waiters& released) noexcept {
+void lane_waiters::give_room(const lane* where, const task* left, std::size_t used, std::size_t capacity,
+                             lane_waiters& released) noexcept {
+    std::size_t posts = 0; // the number of posts that wait, without the post of `left`
+    for (const lane_waiter* w = first_; w != nullptr; w = w->next)
+        if (w->where == where && w->queued != nullptr && w->queued != left) ++posts;
+    move_if(
+        [&](const lane_waiter& w) {
+            if (w.where != where || w.queued == nullptr) return false;
+            if (w.queued == left) return !EKIDEN_MUTANT(lanes_post_outlasts_its_function);
+            const bool has_room = used < capacity + posts || EKIDEN_MUTANT(lanes_withdrawn_turn_gives_room);
+            posts -= has_room ? 1U : 0U;
+            return has_room;
+        },
+        released);
+}
+
+void lane_waiters::release_all(const lane& where, lane_waiters& released) noexcept {
+    move_if([&](const lane_waiter& w) { return w.where == &where; }, released);
+}
+
+template <class Condition>
+void lane_waiters::move_if(Condition continues, lane_waiters& released) noexcept {
     for (lane_waiter** link = &first_; *link != nullptr;) {
         lane_waiter& here = **link;
-        const bool is_released =
-            here.where == where && here.ahead <= count && !EKIDEN_MUTANT(lanes_release_no_waiter);
-        if (is_released) {
+        if (continues(here) && !EKIDEN_MUTANT(lanes_release_no_waiter)) {
             *link = here.next;
             released.push(here);
-            continue;
+        } else {
+            link = &here.next;
         }
-        if (here.where == where && here.ahead != lane_waiter::until_idle) here.ahead -= count;
-        link = &here.next;
     }
 }
 
@@ -63,16 +81,15 @@ bool shared_room::enter(lane_waiter* waiting) noexcept {
     const std::lock_guard guard(lock_);
     ++used_;
     if (used_ <= capacity_ || waiting == nullptr) return false;
-    waiting->ahead = static_cast<std::uint32_t>(used_ - capacity_);
     waiters_.push(*waiting);
     return true;
 }
 
-void shared_room::leave(std::uint32_t count, lane_waiters& released) noexcept {
+void shared_room::leave(const task& left, lane_waiters& released) noexcept {
     if (capacity_ == 0) return;
     const std::lock_guard guard(lock_);
-    used_ -= count;
-    waiters_.advance(nullptr, count, released);
+    --used_;
+    waiters_.give_room(nullptr, &left, used_, capacity_, released);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

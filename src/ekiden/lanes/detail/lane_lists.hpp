@@ -12,16 +12,14 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 struct lane;
+class task;
 
 /// A thread that waits until a lane is idle, or until there is room for its post. The object is on the stack
 /// of the waiting thread.
 struct lane_waiter {
-    static constexpr std::uint32_t until_idle = ~std::uint32_t{0};
-
     const lane* where = nullptr; ///< The lane; null if the thread waits for room in all lanes together.
-    /// The number of tasks that must be dequeued or dropped before this thread continues. `until_idle` means
-    /// that the lane must become idle.
-    std::uint32_t ahead = until_idle;
+    /// The task or claim of the post that waits for room. Null if the thread waits until the lane is idle.
+    const task* queued = nullptr;
     lane_waiter* next = nullptr;
     promise<void> done;
     future<void> is_done = done.get_future();
@@ -34,13 +32,20 @@ public:
     void push(lane_waiter& last) noexcept;
     /// Removes a waiter. Returns false if the waiter is not in the list.
     [[nodiscard]] bool remove(const lane_waiter& gone) noexcept;
-    /// Records that `count` tasks have left the lane `where`. The waiters that may continue are moved to
-    /// `released`. If `count` is lane_waiter::until_idle, all waiters of the lane are moved.
-    void advance(const lane* where, std::uint32_t count, lane_waiters& released) noexcept;
+    /// Called when the task `left` has left the lane `where`, and `used` tasks wait there now. Moves the
+    /// posts that continue to `released`. The post of `left` continues. The oldest other posts continue if
+    /// there is room: fewer than `capacity` of the tasks that wait now have a post that has returned.
+    void give_room(const lane* where, const task* left, std::size_t used, std::size_t capacity,
+                   lane_waiters& released) noexcept;
+    /// Moves all waiters of a lane to `released`.
+    void release_all(const lane& where, lane_waiters& released) noexcept;
     /// Lets all waiting threads continue. The caller must not own a lock.
     void complete() noexcept;
 
 private:
+    template <class Condition>
+    void move_if(Condition continues, lane_waiters& released) noexcept;
+
     lane_waiter* first_ = nullptr;
 };
 
@@ -57,9 +62,8 @@ public:
     /// Counts one more task, even if there is no room for the task. If there is no room and `waiting` is not
     /// null, adds `waiting` to the list. Returns whether `waiting` has been added.
     bool enter(lane_waiter* waiting) noexcept;
-    /// Subtracts `count` from the number of tasks. Waiters for which there is room now are moved to
-    /// `released`.
-    void leave(std::uint32_t count, lane_waiters& released) noexcept;
+    /// Counts one task less, as in lane_waiters::give_room().
+    void leave(const task& left, lane_waiters& released) noexcept;
 
 private:
     const std::size_t capacity_; // 0 means no limit

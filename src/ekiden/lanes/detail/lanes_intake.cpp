@@ -4,6 +4,7 @@
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/detail/post_scope.hpp>
 #include <ekiden/execution/detail/task_offer.hpp>
+#include <ekiden/lanes/detail/dropped_requests.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
 #include <ekiden/observe/trace.hpp>
@@ -74,7 +75,8 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     }
     lane& here = *found;
     std::optional<post_wait> wait;
-    if (const auto answer = find_room(s, here, order, wait)) return turn_away(guard, s, here, given), *answer;
+    if (const auto answer = find_room(s, here, *given, order, wait))
+        return turn_away(guard, s, here, given), *answer;
 
     trace::detail::moment(trace::kind::queued, given);
     append(s, here, given);
@@ -103,14 +105,14 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
 
 /// Finds room for a task or claim in its lane. Returns std::nullopt if the task is added to the lane.
 /// Otherwise returns the result of the post. If the post must wait afterwards, creates `wait`.
-std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, task_order order,
+std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, const task& given, task_order order,
                                            std::optional<post_wait>& wait) {
     if (here.is_closed.load(sys::relaxed)) {
         ++s.rejected;
         return false;
     }
     if ((lane_capacity_ == 0 || here.waiting < lane_capacity_) && room_.try_enter()) return std::nullopt;
-    return without_room(s, here, order, wait);
+    return without_room(s, here, given, order, wait);
 }
 
 /// Returns false if the lane may get room only after the post has returned.
@@ -125,7 +127,7 @@ bool lanes_state::may_wait_for_room(task_order order) const noexcept {
 }
 
 /// Decides what happens to a task without room, like find_room().
-std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_order order,
+std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, const task& given, task_order order,
                                               std::optional<post_wait>& wait) {
     switch (policy_) {
     case when_full::reject:
@@ -162,9 +164,10 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
     if (lane_capacity_ != 0 && here.waiting >= lane_capacity_) {
         wait->for_lane = here.has_waiters = true;
         wait->in_lane.where = &here;
-        wait->in_lane.ahead = static_cast<std::uint32_t>(here.waiting + 1 - lane_capacity_);
+        wait->in_lane.queued = &given;
         s.waiters.push(wait->in_lane);
     }
+    wait->in_all.queued = &given;
     wait->for_all = room_.enter(&wait->in_all);
     return std::nullopt;
 }
@@ -272,6 +275,7 @@ bool lanes_state::offer(lane_shard& s, task_order order, const task* given) {
     add_use(s);
     const task_offer mine(s);
     try {
+        const dropped_requests_hidden outside; // an executor may run functions inside this call
         (void)how_.schedule(*this, &s, order);
         if (!mine.came_back()) return true;
     } catch (...) {
@@ -370,16 +374,25 @@ void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
         try {
             std::rethrow_exception(left.failure);
         } catch (...) {
+            const dropped_requests_hidden outside;
             all.how_.report(all);
         }
     }
-    while (task* const dropped = left.tasks.take()) dropped->abandon();
+    while (task* const dropped = left.tasks.take()) {
+        if (lane_claim::of(*dropped) != nullptr) { // may be a part of a long chain; see end_dropped()
+            dropped->abandon();
+        } else {
+            const dropped_requests_hidden outside;
+            dropped->abandon();
+        }
+    }
     while (left.requests != nullptr) {
         lane_request& ended = *left.requests;
         left.requests = static_cast<lane_request*>(ended.next_ready);
-        ended.drop();
+        drop_function(ended);
         end_dropped(ended);
     }
+    const dropped_requests_hidden outside;
     while (left.gone != nullptr) all.how_.end_lane(*std::exchange(left.gone, left.gone->chain));
     left.released.complete(); // last, so that waiters find abandoned tasks and keys destroyed
     all.drop_handle();

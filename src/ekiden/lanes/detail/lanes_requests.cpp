@@ -1,6 +1,7 @@
 // Requests with several keys: their posts, the grants of their claims, and their end.
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/execution/detail/post_scope.hpp>
+#include <ekiden/lanes/detail/dropped_requests.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
 #include <ekiden/lanes/detail/post_wait.hpp>
 #include <ekiden/observe/trace.hpp>
@@ -150,7 +151,7 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
     std::uint32_t entered = 0; // the number of claims for which there is room
     while (entered != given.claims && !answer && failure == nullptr) {
         lane_claim& c = given.claim(entered);
-        answer = find_room(*c.shard, *c.where, order, waits[entered]);
+        answer = find_room(*c.shard, *c.where, c, order, waits[entered]);
         if (!answer) ++entered;
     }
     const bool is_in = entered == given.claims;
@@ -161,9 +162,9 @@ std::optional<bool> lanes_state::push_bounded(lane_request& given, short_list<po
             settle(*c.shard, *c.where);
         }
     } else {
-        room_.leave(entered, given.claim(0).shard->left.released);
         for (std::uint32_t n = 0; n != given.claims; ++n) {
             lane_claim& c = given.claim(n);
+            if (n < entered) room_.leave(c, c.shard->left.released);
             if (c.where != nullptr && c.where->is_unused()) erase(*c.shard, *c.where);
         }
     }
@@ -202,7 +203,7 @@ const char* lane_claim::answer(task* self, task_request asked) {
     if (asked == task_request::describe) return type_description<lane_request>();
     auto& dropped = *static_cast<lane_claim*>(self); // a claim is never run
     lane_request& of = *dropped.request;
-    if (dropped.has_canceled) of.drop();
+    if (dropped.has_canceled) lanes_state::drop_function(of);
     // [LN3] acq_rel, like the grant of a claim.
     if (of.pending.fetch_sub(1, sys::acq_rel) == 1) lanes_state::end_dropped(of);
     return nullptr;
@@ -283,15 +284,11 @@ void lanes_state::run_within(lane_request& given, std::uint32_t n) {
     run_within(given, n + 1);
 }
 
-namespace {
-
-/// The dropped requests that the calling thread must end.
-struct dropped_requests {
-    lane_request* first; // linked by runnable::next_ready
-    bool has_owner;      // true if a call further up the stack ends these requests
-};
-
-} // namespace
+/// Destroys the function of a request.
+void lanes_state::drop_function(lane_request& of) noexcept {
+    const dropped_requests_hidden outside;
+    of.drop();
+}
 
 /// Ends a request whose function has been dropped. If the inner context accepts no more tasks, the end of a
 /// request drops the requests that wait for its lanes. These requests may be a long chain, so a loop ends
@@ -306,6 +303,7 @@ void lanes_state::end_dropped(lane_request& dropped) noexcept {
         here.first = static_cast<lane_request*>(next.next_ready);
         lanes_state& all = *next.claim(0).shard->all;
         if (!EKIDEN_MUTANT(lanes_keep_lanes_of_a_dropped_request)) all.release_lanes(next, nullptr);
+        const dropped_requests_hidden outside; // keys are destroyed
         next.end();
         all.drop_handle();
     }
@@ -389,7 +387,7 @@ void lanes_state::withdraw(lane_shard& s, lane_claim& gone) noexcept {
     if (gone.where == nullptr) return;
     if (is_bounded_ && !EKIDEN_MUTANT(lanes_withdraw_keeps_room)) {
         --gone.where->waiting;
-        tasks_left(s, *gone.where, 1);
+        task_left(s, *gone.where, gone);
     }
     if (!EKIDEN_MUTANT(lanes_withdraw_in_silence)) settle(s, *gone.where);
 }

@@ -215,10 +215,11 @@ void lanes_state::begin_batch(lane_shard& s, lane& here, batch& taken) noexcept 
         taken.tasks = std::move(here.tasks);
         taken.left = here.readers = std::exchange(here.waiting, 0);
     } else if (!here.tasks.is_empty() && lane_claim::of(*here.tasks.oldest()) == nullptr) {
-        taken.tasks.push(here.tasks.take());
+        task* const oldest = here.tasks.take();
+        taken.tasks.push(oldest);
         taken.left = 1;
         --here.waiting;
-        tasks_left(s, here, 1);
+        task_left(s, here, *oldest);
     }
 }
 
@@ -301,7 +302,7 @@ void lanes_state::settle(lane_shard& s, lane& here, ready_list& requests) noexce
         // In lanes with a capacity, withdraw() has given back the room of the claim.
         if (!next->has_withdrawn || !is_bounded_ || EKIDEN_MUTANT(lanes_count_a_withdrawn_claim_twice)) {
             --here.waiting;
-            tasks_left(s, here, 1);
+            task_left(s, here, *next);
         }
         if (next->has_withdrawn && !EKIDEN_MUTANT(lanes_grant_a_withdrawn_claim)) [[unlikely]] {
             s.left.tasks.push(next);
@@ -317,11 +318,11 @@ void lanes_state::settle(lane_shard& s, lane& here, ready_list& requests) noexce
         erase(s, here);
 }
 
-/// Records that `count` tasks have left the lane. Releases the posts that have room now.
-void lanes_state::tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept {
+/// Records that a task has left the lane. Releases the posts that continue now.
+void lanes_state::task_left(lane_shard& s, lane& here, const task& left) noexcept {
     if (here.has_waiters) [[unlikely]]
-        s.waiters.advance(&here, count, s.left.released);
-    room_.leave(count, s.left.released);
+        s.waiters.give_room(&here, &left, here.waiting, lane_capacity_, s.left.released);
+    room_.leave(left, s.left.released);
 }
 
 /// Moves all tasks of `from` to `to`, from where they are abandoned later. Returns the number of functions
@@ -352,7 +353,11 @@ task_list lanes_state::take_staying(task_list& from, std::uint32_t& count) noexc
 
 /// Removes all tasks that wait in the lane, like drop(). Returns the number of functions that are lost.
 std::uint32_t lanes_state::drop_all(lane_shard& s, lane& here, task_list& to) noexcept {
-    tasks_left(s, here, std::exchange(here.waiting, 0));
+    here.waiting = 0;
+    if (here.has_waiters) [[unlikely]] // all posts that wait for room in the lane continue
+        s.waiters.give_room(&here, nullptr, 0, lane_capacity_, s.left.released);
+    for (const task* t = here.tasks.oldest(); t != nullptr && is_bounded_; t = t->next.load(sys::relaxed))
+        if (!lane_claim::is_withdrawn(*t)) room_.leave(*t, s.left.released); // else withdraw() has done it
     return drop(std::exchange(here.tasks, {}), to);
 }
 
@@ -368,7 +373,7 @@ constexpr std::uint32_t most_unused = batch_limit::most_tasks;
 /// Erases an unused lane. If the lane has handles, only records that it is idle.
 void lanes_state::erase(lane_shard& s, lane& here) noexcept {
     if (here.has_waiters) [[unlikely]]
-        s.waiters.advance(&here, lane_waiter::until_idle, s.left.released);
+        s.waiters.release_all(here, s.left.released);
     if (here.is_resting) --s.resting;
     if (here.handles.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(lanes_erase_beneath_a_handle)) {
         here.is_resting = true;

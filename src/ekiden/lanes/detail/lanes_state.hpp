@@ -244,11 +244,11 @@ private:
         const std::lock_guard guard(s.order);
         return push();
     }
-    [[nodiscard]] std::optional<bool> find_room(lane_shard& s, lane& here, task_order order,
-                                                std::optional<post_wait>& wait);
+    [[nodiscard]] std::optional<bool> find_room(lane_shard& s, lane& here, const task& given,
+                                                task_order order, std::optional<post_wait>& wait);
     [[nodiscard]] bool may_wait_for_room(task_order order) const noexcept;
-    [[nodiscard]] std::optional<bool> without_room(lane_shard& s, lane& here, task_order order,
-                                                   std::optional<post_wait>& wait);
+    [[nodiscard]] std::optional<bool> without_room(lane_shard& s, lane& here, const task& given,
+                                                   task_order order, std::optional<post_wait>& wait);
     void turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* given) noexcept;
     void append(lane_shard& s, lane& here, keyed_task* given) noexcept;
     [[nodiscard]] bool sort(lane_shard& s) noexcept;
@@ -271,6 +271,7 @@ private:
     void run_within(lane_request& given, std::uint32_t n);
     void note_delay(lane_request& given) noexcept;
     [[nodiscard]] static bool is_closed(lane_request& given) noexcept;
+    static void drop_function(lane_request& of) noexcept;
     static void end_dropped(lane_request& dropped) noexcept;
     void release_lanes(lane_request& ended, home_shard* home) noexcept;
     void release(lane_shard& s, lane_claim& ended, ready_list& ready) noexcept;
@@ -308,7 +309,7 @@ private:
     [[nodiscard]] static std::uint32_t drop(task_list from, task_list& to) noexcept;
     [[nodiscard]] static task_list take_staying(task_list& from, std::uint32_t& count) noexcept;
     std::uint32_t drop_all(lane_shard& s, lane& here, task_list& to) noexcept;
-    void tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept;
+    void task_left(lane_shard& s, lane& here, const task& left) noexcept;
     void erase(lane_shard& s, lane& here) noexcept;
 
     /// Returns the time in units of 1024 ns. The result is never 0.

@@ -103,7 +103,8 @@ bool state_lock::transition_slow(mask states, state_transition change, void* con
     describe(me, states, change, context);
     me.pure = pure;
     me.direct = how != conduct::opens;
-    me.opens = how == conduct::opens;
+    me.in_order = how != conduct::continues || EKIDEN_MUTANT(rw_upgrade_waits_in_order);
+    if (how == conduct::completes && EKIDEN_MUTANT(rw_run_overtakes)) me.in_order = false;
     me.group = how == conduct::completes_together && limit.is_endless();
     return wait(me, limit);
 }
@@ -220,7 +221,6 @@ bool state_lock::try_transition(mask states, state_transition change, void* cont
     alignas(waiter_alignment) waiter me;
     describe(me, states, change, context);
     me.direct = true;
-    me.opens = false;
     for (sys::back_off others;; others.wait()) { // repeats only while another thread is inside
         std::uint64_t word = word_.load(sys::relaxed);
         if ((word & locked) != 0) continue;
@@ -425,14 +425,13 @@ bool state_lock::serve_and_leave(state_value next, std::uint64_t word, const wai
 // and has not tried again yet.
 waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
     const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
-    const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
     if (rules_->queue_order) {
-        // The queue order applies only to waiters that begin a section. Other waiters, for example a waiting
-        // upgrade, come first.
+        const auto in_order = [](const wait_link& head) { return static_cast<const waiter&>(head).in_order; };
+        // An operation that continues a section, for example an upgrade, comes first.
         wait_link* link =
-            list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
+            list_.oldest_head([&](const wait_link& head) { return admitted(head) && !in_order(head); });
         if (link == nullptr) {
-            link = list_.oldest_head(opens);
+            link = list_.oldest_head(in_order);
             if (link != nullptr && !admitted(*link)) link = nullptr;
         }
         return static_cast<waiter*>(link);

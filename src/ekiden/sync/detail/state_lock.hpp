@@ -59,8 +59,8 @@ struct state_rules {
     /// thread that was woken and has not run yet.
     bool exact = false;
 
-    /// If true, waiters that begin a section (conduct::opens) get the lock in the order of the queue. This
-    /// rule requires that hand_over_after is 0.
+    /// If true, waiters get the lock in the order of the queue, except the waiters of operations that
+    /// continue a section (conduct::continues). This rule requires that hand_over_after is 0.
     bool queue_order = false;
 
     /// If true, the payload counts arrivals (enter_numbered), and no exit changes the payload.
@@ -91,6 +91,9 @@ enum class conduct : std::uint8_t {
     opens,
     /// The operation is a whole section. A thread that leaves the lock runs the operation for the waiter.
     completes,
+    /// The operation continues a section that has begun, for example an upgrade. It is carried out like
+    /// `completes`, and does not wait for its place in the order of the queue.
+    continues,
     /// Like `completes`, but the waiters whose operations were run together are woken together. With fewer
     /// than 8 processors, one system call wakes them. With more, the woken threads wake each other. Each
     /// thread makes the operation at most once in a round.

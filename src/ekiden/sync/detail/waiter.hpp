@@ -57,7 +57,7 @@ struct waiter : wait_link {
     bool numbered : 1 = false; ///< the waiter gets a number when it is pushed (see enter_numbered)
     bool pure : 1 = false;     ///< the transition is a pure function, so it may run again with a new value
     bool direct : 1 = false;   ///< a thread that leaves the lock must complete the operation of the waiter
-    bool opens : 1 = true;     ///< the operation begins a section (see state_rules::queue_order)
+    bool in_order : 1 = true;  ///< false if the operation continues a section (see conduct::continues)
     bool group : 1 = false;    ///< the thread belongs to a group that is woken together
     state_transition transition = nullptr;      ///< null means that the waiter wants to hold the lock
     void* context = nullptr;                    ///< the data of the operation, used by transition and resume
