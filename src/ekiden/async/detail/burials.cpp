@@ -21,7 +21,7 @@ void burials::add(task& refused) noexcept {
 }
 
 void burials::end_all() noexcept {
-    if (is_left_behind() || resume_record::here().is_posting) return;
+    if (is_left_behind() || posting_scope::is_here()) return;
     while (task* const dead = take()) {
         dead->abandon();
         finish_one();
