@@ -323,7 +323,9 @@ auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen
 /// stop, its tasks should wait for coroutines of this pool with sync_wait(), and not with a future.
 ///
 /// Do not destroy a context while a coroutine that was spawned on it runs on another context. Do not destroy
-/// a context while another thread may still resume a coroutine of this context.
+/// a context while another thread may still resume a coroutine of this context. A coroutine must not be the
+/// last owner of the context on which it was spawned, for example by a std::shared_ptr in `f`. Otherwise, the
+/// destructor of the context aborts the program or does not return.
 ///
 /// Throws whatever where.post() throws. For example, the child process of a fork() cannot spawn on a pool of
 /// the parent process. Throws std::bad_alloc. If co_spawn() throws, the coroutine has not begun, and `f` is
