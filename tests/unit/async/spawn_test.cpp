@@ -1,4 +1,3 @@
-#include <ekiden/async/async_event.hpp>
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/coroutine.hpp>
@@ -119,30 +118,6 @@ TEST_CASE("a handler that is bound to an executor is called there") {
     const auto work = executor_work_guard(loop.get_executor());
     while (called == std::thread::id()) loop.run_one();
     CHECK(called == here);
-}
-
-TEST_CASE("a handler that is bound to an executor is outstanding work there until it is called or dropped") {
-    loop_context loop;
-    event go;
-    int result = 0;
-    {
-        thread_pool pool({.threads = 1});
-        const auto waits = [&]() -> coroutine<int> {
-            co_await async_wait(go);
-            co_return 7;
-        };
-        co_spawn(pool, waits, bind_executor(loop, [&](std::exception_ptr, int value) { result = value; }));
-        pool.post([&] { go.set(); });
-        CHECK(loop.run() == 1);
-        CHECK(result == 7);
-        loop.restart();
-        go.reset();
-        co_spawn(pool, waits, bind_executor(loop, [](std::exception_ptr, int) { FAIL("it is dropped"); }));
-        CHECK(loop.run_for(std::chrono::milliseconds(1)) == 0);
-        CHECK_FALSE(loop.is_stopped()); // it still waits for the handler
-        pool.stop();
-    }
-    CHECK(loop.run() == 0); // returns, because the end of the pool has dropped the handler
 }
 
 TEST_CASE("the callable is kept until its coroutine has ended, so that a lambda with captures can be one") {
