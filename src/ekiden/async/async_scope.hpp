@@ -125,7 +125,7 @@ private:
     void child_ended(scope_ticket& ticket) noexcept;
     void uncount(std::unique_lock<sys::slow_lock> guard) noexcept;
     void end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept;
-    void destroy_children(const coroutine_service& ending) noexcept;
+    void destroy_children(const execution_context& ending) noexcept;
     void unlink(scope_ticket& ticket) noexcept;
 
     environment env_;

@@ -123,11 +123,17 @@ struct fulfils_promise {
 };
 
 /// Calls the completion handler when the coroutine has ended. If the handler has an associated executor, the
-/// handler runs on that executor. A handler without an executor runs in the thread in which the coroutine has
-/// ended.
+/// handler runs on that executor, and counts as work of its context until then. A handler without an executor
+/// runs in the thread in which the coroutine has ended.
 template <class Handler, class T>
 struct calls_handler {
     using result = T;
+
+    /// `runner` is the context on which the coroutine is spawned.
+    template <class H>
+    calls_handler(H&& given, const execution_context& runner)
+        : handler(keep(std::forward<H>(given), runner)) {}
+
     template <class Value>
     void succeed(const environment& env, Value&& value) {
         call(env, std::exception_ptr(), spawn_signature<T>::of(std::forward<Value>(value)));
@@ -145,31 +151,45 @@ struct calls_handler {
         }
     }
 
-    Handler handler;
+protected:
+    [[nodiscard]] const Handler& get() const noexcept {
+        if constexpr (has_own_executor<Handler>)
+            return handler.get();
+        else
+            return handler;
+    }
 
 private:
+    using kept = std::conditional_t<has_own_executor<Handler>, working_handler<Handler>, Handler>;
+    template <class H>
+    [[nodiscard]] static kept keep(H&& given, [[maybe_unused]] const execution_context& runner) {
+        if constexpr (has_own_executor<Handler>)
+            return kept(std::forward<H>(given), runner);
+        else
+            return kept(std::forward<H>(given));
+    }
     template <class... Args>
     void call(const environment& env, Args&&... args) noexcept {
         try {
-            if constexpr (has_own_executor<Handler>) {
-                const auto where = ekiden::get_associated_executor(handler);
-                where.dispatch(detail::bound(std::move(handler), std::forward<Args>(args)...),
-                               std::allocator<void>());
-            } else {
+            if constexpr (has_own_executor<Handler>)
+                handler.dispatch(std::allocator<void>(), std::forward<Args>(args)...);
+            else
                 std::move(handler)(std::forward<Args>(args)...);
-            }
         } catch (...) { // the handler has thrown, not the coroutine
             env.executor.report_unhandled(type_description<Handler>());
         }
     }
+
+    kept handler;
 };
 
 /// A calls_handler whose handler has an associated allocator. This allocator allocates the frame of the root.
 template <class Handler, class T>
 struct calls_handler_with_allocator : calls_handler<Handler, T> {
+    using calls_handler<Handler, T>::calls_handler;
     using allocator_type = associated_allocator_t<Handler>;
     [[nodiscard]] allocator_type get_allocator() const noexcept {
-        return ekiden::get_associated_allocator(this->handler);
+        return ekiden::get_associated_allocator(this->get());
     }
 };
 template <class Handler, class T>
@@ -265,7 +285,8 @@ auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen
             [where, chosen = std::move(chosen), starts_here]<class Handler>(Handler&& handler, auto&& kept) {
                 using end = calls_handler_of<std::decay_t<Handler>, result>;
                 detail::begin_spawned(where, std::forward<decltype(kept)>(kept),
-                                      end{{std::forward<Handler>(handler)}}, chosen, starts_here);
+                                      end(std::forward<Handler>(handler), where.context()), chosen,
+                                      starts_here);
             },
             std::forward<Token>(token), std::forward<F>(f));
     }
@@ -288,7 +309,8 @@ auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen
 /// coroutine.
 ///
 /// The context of `where` has outstanding work until the coroutine has ended and its frame has been
-/// destroyed.
+/// destroyed. If the completion handler has an associated executor, the context of this executor has
+/// outstanding work until the handler is called or destroyed.
 ///
 /// The coroutine is dropped if the context of `where` is destroyed, or if an executor refuses or drops the
 /// coroutine. An executor refuses or drops a coroutine if the executor's context stops, or if a lane is full.
@@ -301,7 +323,9 @@ auto spawn_by_token(const E& where, F&& f, Token&& token, spawn_options&& chosen
 /// stop, its tasks should wait for coroutines of this pool with sync_wait(), and not with a future.
 ///
 /// Do not destroy a context while a coroutine that was spawned on it runs on another context. Do not destroy
-/// a context while another thread may still resume a coroutine of this context.
+/// a context while another thread may still resume a coroutine of this context. A coroutine must not be the
+/// last owner of the context on which it was spawned, for example by a std::shared_ptr in `f`. Otherwise, the
+/// destructor of the context aborts the program or does not return.
 ///
 /// Throws whatever where.post() throws. For example, the child process of a fork() cannot spawn on a pool of
 /// the parent process. Throws std::bad_alloc. If co_spawn() throws, the coroutine has not begun, and `f` is

@@ -40,18 +40,16 @@ private:
     const serial_scope* const outer_;
 };
 
-/// While this object exists, the thread counts as outside all strands, lanes and flat calls. A thread may run
-/// other tasks in the middle of a flat call, or of a task of a strand or lane. Before that, the thread
+/// While this object exists, the thread counts as outside all strands, lanes, flat calls, resumptions and
+/// posts of coroutines. A thread may run other tasks in the middle of one of these. Before that, the thread
 /// creates a hidden_scopes object.
 class hidden_scopes {
 public:
     hidden_scopes() noexcept
-        : record_(thread_record::here()), serial_(std::exchange(record_.serial, nullptr)),
-          flat_calls_(std::exchange(record_.flat_calls, nullptr)),
+        : record_(thread_record::here()), marks_(std::exchange<task_marks>(record_, {})),
           outer_(std::exchange(record_.hidden, this)) {}
     ~hidden_scopes() {
-        record_.serial = serial_;
-        record_.flat_calls = flat_calls_;
+        static_cast<task_marks&>(record_) = marks_;
         record_.hidden = outer_;
     }
     hidden_scopes(const hidden_scopes&) = delete;
@@ -61,15 +59,14 @@ private:
     friend class serial_scope;
 
     thread_record& record_;
-    const serial_scope* const serial_;
-    flat_call** const flat_calls_;
+    const task_marks marks_;
     const hidden_scopes* const outer_;
 };
 
 inline bool serial_scope::is_beneath(const void* id) noexcept {
     if (is_inside(id)) return true;
     for (const hidden_scopes* h = thread_record::here().hidden; h != nullptr; h = h->outer_) {
-        for (const serial_scope* s = h->serial_; s != nullptr; s = s->outer_) {
+        for (const serial_scope* s = h->marks_.serial; s != nullptr; s = s->outer_) {
             if (s->id_ == id) return true;
         }
     }

@@ -84,14 +84,23 @@ class role_scope;
 class serial_scope;
 class hidden_scopes;
 struct flat_call;
+struct resuming;
+
+/// The part of a thread_record that describes what the current task of the thread does. Other tasks, which
+/// run in the middle of this task, must not see these members. hidden_scopes hides all of them.
+struct task_marks {
+    const serial_scope* serial = nullptr; ///< the innermost strand or lane whose task the thread runs
+    flat_call** flat_calls = nullptr;     ///< the queue of run_flat(); null while no flat call runs
+    resuming* resumed_later = nullptr;    ///< the queue of resume_in_turn(); null while it does not run
+    bool is_resuming = false; ///< true if the thread resumes a coroutine; posts must not wait meanwhile
+    bool is_posting = false;  ///< true inside a posting_scope, where no coroutine frame may be destroyed
+};
 
 /// The library's data for each thread, except its memory for tasks.
-struct thread_record {
+struct thread_record : task_marks {
     thread_role* role = nullptr;             ///< the innermost role; null if the thread works for no context
     const role_scope* scope = nullptr;       ///< the scope that set `role`
-    const serial_scope* serial = nullptr;    ///< the innermost strand or lane whose task the thread runs
-    flat_call** flat_calls = nullptr;        ///< the queue of run_flat(); null while no flat call runs
-    const hidden_scopes* hidden = nullptr;   ///< the innermost object that hides `serial` and `flat_calls`
+    const hidden_scopes* hidden = nullptr;   ///< the innermost object that hides the task_marks
     fork_participant* participant = nullptr; ///< the thread's state in fork-join
     simulated_thread* simulation = nullptr;  ///< the simulation that the thread is in, or null.
     /// The context that started this thread, and that waits until the thread ends. `owner` is set until the
@@ -102,7 +111,6 @@ struct thread_record {
     const char* hook = nullptr;   ///< the option whose callback the thread is running, such as "on_stall"
     unsigned blocked = 0;         ///< number of blocked_here objects; if it is not 0, no task is deferred.
     bool runs_coroutines = false; ///< true if the thread is inside the loop that resumes coroutines
-    bool is_resuming = false;     ///< true if the thread resumes a coroutine; posts must not wait meanwhile
     /// True if the thread has just woken a worker, and now waits for the work of that worker. The thread then
     /// does not spin, because the worker may need the processor of this thread. If idle processors wake up
     /// slowly, the worker starts sooner on the processor that this thread gives up.

@@ -76,6 +76,12 @@ struct get_stop_token_t {
 inline constexpr get_stop_token_t get_stop_token{};
 template <class Env>
 using stop_token_of_t = decltype(get_stop_token(std::declval<const Env&>()));
+/// The callback for never_stop_token.
+struct no_callback {
+    no_callback(never_stop_token, auto&&) noexcept {}
+};
+template <class Token, class F>
+using stop_callback_for_t = no_callback;
 
 struct get_allocator_t {
     template <class Env>

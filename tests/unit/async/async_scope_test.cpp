@@ -3,13 +3,17 @@
 #include "../effort.hpp"
 #include "run_coroutine.hpp"
 
+#include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_scope.hpp>
 #include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/resume_on.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/when_all.hpp>
 #include <ekiden/async/with_deadline.hpp>
+#include <ekiden/execution/strand.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sync/event.hpp>
 
 #include <doctest/doctest.h>
 
@@ -529,4 +533,29 @@ TEST_CASE("If spawn() throws, the owner may leave the scope without a wait()") {
     loop.run();
     CHECK_THROWS_WITH_AS(copied.get(), "no copy", std::runtime_error);
     CHECK_THROWS_WITH_AS(refused.get(), "not now", std::runtime_error);
+}
+
+TEST_CASE("rule: a context ends with a scope while its children move on another context") {
+    struct moves {
+        strand<thread_pool::executor_type> to;
+        auto operator()() const { return resume_on(to); } // moves the root of the child
+    };
+    thread_pool other({.threads = 2});
+    const int rounds = 300;
+    for (int round = 0; round != rounds; ++round) {
+        auto ending = std::make_unique<thread_pool>(thread_pool_options{.threads = 1});
+        event never;
+        std::atomic<bool> is_ready{false};
+        co_spawn(*ending, [&]() -> coroutine<> {
+            async_scope scope(environment(other.get_executor()));
+            const moves child{strand(other.get_executor())};
+            for (int i = 0; i != 200; ++i) CHECK(scope.spawn(child));
+            is_ready = true;
+            co_await async_wait(never);
+        });
+        while (!is_ready) std::this_thread::yield();
+        ending->stop();
+        ending.reset();
+        other.wait_idle();
+    }
 }

@@ -1,5 +1,7 @@
+#include "../child_process.hpp"
 #include "run_coroutine.hpp"
 
+#include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_turn.hpp>
 #include <ekiden/async/await_chain.hpp>
 #include <ekiden/async/await_future.hpp>
@@ -7,18 +9,24 @@
 #include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/get_environment.hpp>
 #include <ekiden/async/resume_on.hpp>
+#include <ekiden/async/sleep.hpp>
 #include <ekiden/async/sync_wait.hpp>
+#include <ekiden/async/when_all.hpp>
+#include <ekiden/async/with_deadline.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sync/event.hpp>
 #include <ekiden/sync/latch.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -360,4 +368,35 @@ TEST_CASE("a coroutine that has hopped to an executor that takes no more is dest
         pool.stop();
     }
     CHECK(ended == 2);
+}
+
+namespace {
+
+/// Whether the second await of `awaitable` ends the program with a message.
+template <class Make>
+bool is_awaited_once(Make make) {
+    const auto result = ekiden_test::run_in_child([&make] {
+        loop_context loop(1);
+        co_spawn(loop, [&make]() -> coroutine<> {
+            auto awaitable = make();
+            co_await awaitable;
+            co_await awaitable;
+        });
+        loop.run();
+    });
+    return result.signal == SIGABRT
+           && result.error_output.find("this awaitable has been awaited before") != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("the second await of an awaitable ends the program with a message") {
+    const auto f = []() -> coroutine<> { co_await yield(); };
+    event is_set(true);
+    CHECK(is_awaited_once([] { return sleep_for(std::chrono::milliseconds(1)); }));
+    CHECK(is_awaited_once([&f] { return when_all(f, f); }));
+    CHECK(is_awaited_once([&f] { return with_timeout(std::chrono::hours(1), f); }));
+    CHECK(is_awaited_once([&f] { return shield(f); }));
+    CHECK(is_awaited_once([&is_set] { return async_wait(is_set); }));
+    CHECK(is_awaited_once([] { return yield(); }));
 }

@@ -1,5 +1,6 @@
 // A coroutine that an executor refuses or drops ends at once, in the context of its root; what waits for it
 // is told, and that context has no work of it any more.
+#include "../child_process.hpp"
 #include "run_coroutine.hpp"
 
 #include <ekiden/async/async_event.hpp>
@@ -23,6 +24,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -438,6 +440,33 @@ TEST_CASE("rule: a thread that waits in sync_wait is told of the refusal before 
     }
     CHECK(canceled == 2);
     CHECK(alive == 0);
+}
+
+TEST_CASE("a refused coroutine that is the last owner of its pool ends the program with a message") {
+    const auto result = ekiden_test::run_in_child([] {
+        event opened;
+        event never;
+        std::atomic<int> begun{0};
+        auto pool = std::make_shared<thread_pool>(1);
+        co_spawn(*pool, [owned = pool, &begun, &opened]() -> coroutine<> {
+            ++begun;
+            co_await async_wait(opened);
+        });
+        std::thread waits([&begun, &never, where = pool->get_executor()] {
+            sync_wait(where, [&]() -> coroutine<> {
+                ++begun;
+                co_await async_wait(never);
+            });
+        });
+        while (begun != 2) std::this_thread::yield();
+        pool->wait_idle();
+        pool->stop();
+        pool.reset();
+        opened.set();
+        waits.join();
+    });
+    CHECK(result.signal == SIGABRT);
+    CHECK(result.error_output.find("must not be the last owner of its context") != std::string::npos);
 }
 
 TEST_CASE("rule: the end of a context and threads in sync_wait destroy each coroutine once") {

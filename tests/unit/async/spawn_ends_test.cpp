@@ -2,10 +2,12 @@
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/use_awaitable.hpp>
+#include <ekiden/execution/bind_executor.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/use_future.hpp>
 #include <ekiden/future/operation_canceled.hpp>
 #include <ekiden/loop/loop_context.hpp>
+#include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/event.hpp>
 
 #include <doctest/doctest.h>
@@ -118,4 +120,30 @@ TEST_CASE("a copy of a result that throws is thrown by the await of the operatio
         if (copies > 0) CHECK(has_ended);
         if (copies == 1) CHECK(has_thrown);
     }
+}
+
+TEST_CASE("a handler that is bound to an executor is outstanding work there until it is called or dropped") {
+    loop_context loop;
+    ekiden::event go;
+    int result = 0;
+    {
+        ekiden::thread_pool pool({.threads = 1});
+        const auto waits = [&]() -> coroutine<int> {
+            co_await ekiden::async_wait(go);
+            co_return 7;
+        };
+        ekiden::co_spawn(pool, waits,
+                         ekiden::bind_executor(loop, [&](std::exception_ptr, int value) { result = value; }));
+        pool.post([&] { go.set(); });
+        CHECK(loop.run() == 1);
+        CHECK(result == 7);
+        loop.restart();
+        go.reset();
+        ekiden::co_spawn(pool, waits,
+                         ekiden::bind_executor(loop, [](std::exception_ptr, int) { FAIL("it is dropped"); }));
+        CHECK(loop.run_for(std::chrono::milliseconds(1)) == 0);
+        CHECK_FALSE(loop.is_stopped()); // it still waits for the handler
+        pool.stop();
+    }
+    CHECK(loop.run() == 0); // returns, because the end of the pool has dropped the handler
 }

@@ -211,9 +211,79 @@ TEST_CASE("a handler that takes its executor along when it is passed on gives up
     ekiden::post(first, erased_handler{to_home, &calls});
     CHECK(home.work == 2);
     CHECK(first.run() == 2);
-    CHECK(home.work == 0);
+    CHECK(home.work == 2); // until they are called
     CHECK(home.run() == 2);
     CHECK(calls == 2);
+    CHECK(home.work == 0);
+}
+
+namespace {
+
+/// A context that drops each function at once. Tells `is_alive` when it is destroyed.
+struct dropping_context : ekiden::execution_context {
+    explicit dropping_context(bool& alive) : is_alive(alive) { alive = true; }
+    ~dropping_context() override {
+        shut_down_services();
+        is_alive = false;
+    }
+    bool& is_alive;
+};
+struct dropping_executor {
+    [[nodiscard]] dropping_context& context() const noexcept { return *where; }
+    void on_work_started() const noexcept { CHECK(*is_alive); }
+    void on_work_finished() const noexcept { CHECK(*is_alive); }
+    template <class F, class A>
+    void dispatch(F&& f, const A&) const {
+        const std::decay_t<F> dropped(std::forward<F>(f));
+    }
+    template <class F, class A>
+    void post(F&& f, const A& a) const {
+        dispatch(std::forward<F>(f), a);
+    }
+    template <class F, class A>
+    void defer(F&& f, const A& a) const {
+        dispatch(std::forward<F>(f), a);
+    }
+    friend bool operator==(const dropping_executor&, const dropping_executor&) = default;
+
+    dropping_context* where;
+    const bool* is_alive;
+};
+
+} // namespace
+
+TEST_CASE("a handler may own the context of its executor, which drops the handler") {
+    bool is_alive = false;
+    users_context first;
+    auto owned = std::make_shared<dropping_context>(is_alive);
+    const dropping_executor where{owned.get(), &is_alive};
+    ekiden::post(first, ekiden::bind_executor(where, [owned = std::move(owned)] { FAIL("it is dropped"); }));
+    CHECK(first.run() == 1);
+    CHECK_FALSE(is_alive);
+}
+
+TEST_CASE("a handler may own the stopped pool of its executor") {
+    ekiden::thread_pool first(1);
+    first.pause();
+    const auto post_to = [&first](auto executor_of) {
+        auto owned = std::make_shared<ekiden::thread_pool>(1);
+        const std::weak_ptr<ekiden::thread_pool> seen = owned;
+        const auto where = executor_of(*owned);
+        ekiden::post(first, ekiden::bind_executor(where, [owned] { FAIL("the pool has stopped"); }));
+        owned->stop();
+        return seen;
+    };
+    const auto of_pool = post_to([](ekiden::thread_pool& pool) { return pool.get_executor(); });
+    const auto of_strand =
+        post_to([](ekiden::thread_pool& pool) { return ekiden::strand(pool.get_executor()); });
+    const auto of_lane = post_to([](ekiden::thread_pool& pool) {
+        return ekiden::any_executor(ekiden::lanes<int>(pool.get_executor()).get_executor(1));
+    });
+    first.resume();
+    first.wait_idle();
+    CHECK(of_pool.expired());
+    CHECK(of_strand.expired());
+    CHECK(of_lane.expired());
 }
 
 TEST_CASE("what a function returns is dropped, also what a compiler would warn of") {

@@ -5,14 +5,18 @@
 
 #include <ekiden/pool/thread_pool.hpp>
 
+#include "../child_process.hpp"
 #include <tests/unit/effort.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstddef>
 #include <future>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -184,4 +188,19 @@ TEST_CASE("A blocking wait in a worker runs nothing there and lets another threa
         return inner.get(ekiden::blocking) != std::this_thread::get_id();
     });
     CHECK(shared.get());
+}
+
+TEST_CASE("2^27 copies of a shared_future end the program with a message") {
+    if (ekiden_test::is_sanitized || ekiden_test::is_emulated) return; // takes too long
+    const auto result = ekiden_test::run_in_child([] {
+        using copy = ekiden::shared_future<int>;
+        ekiden::promise<int> promise;
+        const copy first = promise.get_future().share();
+        for (int i = 0; i != 1 << 27; ++i) { // the copies are never destroyed, so they all count
+            alignas(copy) std::byte place[sizeof(copy)];
+            ::new (place) copy(first);
+        }
+    });
+    CHECK(result.signal == SIGABRT);
+    CHECK(result.error_output.find("2^27 references to one result") != std::string::npos);
 }

@@ -86,7 +86,7 @@ public:
         // before it suspended. Pairs with the compare-exchange in begin_waiting().
         const std::uint8_t before = word_.exchange(is_called ? called : dropped, sys::acq_rel);
         if (before != waiting) return; // begin_waiting() reads the new value, or the coroutine is destroyed
-        if (!is_called && resume_record::here().is_posting)
+        if (!is_called && posting_scope::is_here())
             way_home_.give_up(); // accept() has dropped the handler, and this thread may hold a lock
         else if (!is_called)
             way_home_.abandon(); // Asio objects in the frames must not outlive Asio's context

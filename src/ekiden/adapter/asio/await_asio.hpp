@@ -9,6 +9,7 @@
 #include <ekiden/adapter/asio/to_asio.hpp>
 #include <ekiden/async/detail/frame.hpp>
 #include <ekiden/future/operation_canceled.hpp>
+#include <ekiden/sys/contract.hpp>
 
 #include <coroutine>
 #include <exception>
@@ -143,6 +144,7 @@ public:
     /// Throws std::bad_alloc, and whatever Asio throws when it starts the operation.
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) {
+        sys::expects(operation_ == nullptr, "co_await: this operation of Asio has been awaited before");
         operation& own = *new operation;
         operation_ = &own;
         if (own.bind(waiting) && says_failure) { // a stopped coroutine begins no operation

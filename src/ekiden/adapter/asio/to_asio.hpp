@@ -88,7 +88,7 @@ public:
         task* const given = ekiden::make_task(std::forward<F>(f), allocator_, "execute");
         task* now = nullptr;
         {
-            const posting_scope here;
+            const detail::posting_scope here;
             if (has(never_bit))
                 ekiden::accept_task(kept, given,
                                     has(continuation_bit) ? task_order::deferred : task_order::usual);
@@ -190,21 +190,6 @@ private:
     [[nodiscard]] to_asio_executor with(std::uint8_t bit, bool is_set) const noexcept {
         return {inner_, allocator_, static_cast<std::uint8_t>(is_set ? bits_ | bit : bits_ & ~bit)};
     }
-
-    /// A scope for the call that gives a task to the executor. If the executor drops the task, the coroutines
-    /// of the task are destroyed after the end of this scope.
-    class posting_scope {
-    public:
-        posting_scope() noexcept
-            : here_(detail::resume_record::here()), outer_(std::exchange(here_.is_posting, true)) {}
-        ~posting_scope() { here_.is_posting = outer_; }
-        posting_scope(const posting_scope&) = delete;
-        posting_scope& operator=(const posting_scope&) = delete;
-
-    private:
-        detail::resume_record& here_;
-        const bool outer_;
-    };
 
     template <class F, class Call>
     static void reporting(const Executor& where, Call&& call) noexcept {

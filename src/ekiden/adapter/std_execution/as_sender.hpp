@@ -7,10 +7,10 @@
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/execution/executor.hpp>
-#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/config.hpp>
+#include <ekiden/sys/thread.hpp>
 
 #include <concepts>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -40,8 +40,46 @@ struct allocator_of_env<Env> {
     allocator_type allocator;
 };
 
-/// The operation of a coroutine_sender. The coroutine ends on another thread, perhaps before start() has
-/// returned. The later of the two completes the operation.
+/// A call of start() of a coroutine_operation. An executor may drop the coroutine inside this call. Then
+/// start() completes the operation, because co_spawn() may also throw. In all other cases, the coroutine
+/// completes the operation, so start() must not access the operation any more. The object lies on the stack
+/// of the thread that calls start(). The calls of one thread may be nested.
+class start_call {
+public:
+    /// `known` is a member of the operation `of`.
+    start_call(const void* of, const start_call*& known) noexcept
+        : of_(of), outer_(std::exchange(innermost(), this)) {
+        known = this;
+    }
+    ~start_call() { innermost() = outer_; }
+    start_call(const start_call&) = delete;
+    start_call& operator=(const start_call&) = delete;
+
+    [[nodiscard]] bool has_dropped() const noexcept { return has_dropped_; }
+
+    /// Returns whether the calling thread is inside the call `known` for the operation `of`. If so, records
+    /// that the coroutine was dropped. `known` may have been destroyed. Both are compared, because another
+    /// object may have the address of a destroyed one.
+    [[nodiscard]] static bool drop(const void* of, const start_call* known) noexcept {
+        for (start_call* each = innermost(); each != nullptr; each = each->outer_)
+            if (each == known && each->of_ == of) return each->has_dropped_ = true;
+        return false;
+    }
+
+private:
+    struct of_thread {
+        start_call* innermost;
+    };
+    /// Not inline, because start() may be called in a coroutine. See posting_scope.
+    EKIDEN_NOINLINE static start_call*& innermost() noexcept { return sys::local<of_thread>().innermost; }
+
+    const void* const of_;
+    start_call* const outer_;
+    bool has_dropped_ = false;
+};
+
+/// The operation of a coroutine_sender. The coroutine completes the operation when it ends, perhaps before
+/// start() has returned.
 template <class E, class F, class Receiver>
 class coroutine_operation {
     using result = typename spawned_result<F>::type;
@@ -57,6 +95,8 @@ public:
     coroutine_operation(coroutine_operation&&) = delete;
 
     void start() & noexcept {
+        start_call here(this, start_call_);
+        std::exception_ptr error;
         try {
             spawn_options chosen;
             if constexpr (can_stop) {
@@ -66,18 +106,14 @@ public:
             }
             ekiden::co_spawn(executor_, std::move(f_), ending(*this), std::move(chosen));
         } catch (...) {
-            error_ = std::current_exception();
-            complete();
-            return;
+            error = std::current_exception();
         }
-        // [SD3] Release: publishes the members that this function has set. Acquire: sees the result. Pairs
-        // with the exchange in ended().
-        if (word_.exchange(started, sys::acq_rel) == has_ended) complete();
+        if (error == nullptr && !here.has_dropped()) return;
+        error_ = std::move(error);
+        complete();
     }
 
 private:
-    enum : std::uint8_t { starting, started, has_ended };
-
     struct request {
         void operator()() noexcept { (void)source->request_stop(); }
         std::stop_source* source;
@@ -102,14 +138,14 @@ private:
             : base(static_cast<const base&>(other)), of_(std::exchange(other.of_, nullptr)) {}
         ending& operator=(ending&&) = delete;
         ~ending() {
-            if (of_ != nullptr) of_->ended();
+            if (of_ != nullptr && !start_call::drop(of_, of_->start_call_)) of_->complete();
         }
         template <class... Result>
         void operator()(std::exception_ptr error, Result&&... result) noexcept {
             coroutine_operation& own = *std::exchange(of_, nullptr);
             own.error_ = std::move(error);
             if (own.error_ == nullptr) own.store(std::forward<Result>(result)...);
-            own.ended();
+            own.complete();
         }
 
     private:
@@ -124,11 +160,6 @@ private:
             error_ = std::current_exception();
         }
     }
-    void ended() noexcept {
-        // [SD3] Release: publishes the result. Acquire: sees the members that start() has set.
-        if (word_.exchange(has_ended, sys::acq_rel) == started) complete();
-    }
-
     void complete() noexcept {
         on_stop_.reset(); // waits for a stop request that another thread makes
         if (error_ == nullptr && values_) return deliver();
@@ -166,7 +197,7 @@ private:
     E executor_;
     F f_;
     Receiver receiver_;
-    sys::atomic<std::uint8_t> word_{starting};
+    const start_call* start_call_ = nullptr; // start() may have returned
     std::exception_ptr error_;
     std::optional<typename std::conditional_t<std::is_void_v<result>, stored_nothing, stored<result>>::type>
         values_;                                            // empty if the coroutine was dropped
@@ -223,8 +254,9 @@ private:
 /// becomes set_error(std::exception_ptr). A stop request of the receiver stops the coroutine. If the
 /// coroutine then ends with operation_canceled, or if an executor drops the coroutine, the sender completes
 /// with set_stopped(). Then the thread that drops the coroutine completes the operation, possibly inside
-/// start(). start() allocates the frame of the coroutine's root, by the allocator of the receiver's
-/// environment (get_allocator) if there is one. Any thread may free the frame.
+/// start(). If co_spawn() throws, start() completes the operation with this exception. start() allocates the
+/// frame of the coroutine's root, by the allocator of the receiver's environment (get_allocator) if there is
+/// one. Any thread may free the frame.
 template <executor E, class F>
 [[nodiscard]] coroutine_sender<E, std::decay_t<F>> as_sender(const E& where, F&& f) {
     return coroutine_sender<E, std::decay_t<F>>(where, std::forward<F>(f));

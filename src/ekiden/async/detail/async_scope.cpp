@@ -127,7 +127,7 @@ void scope_state::unlink(scope_ticket& ticket) noexcept {
 
 void scope_state::leave() noexcept {
     const tear_down::record how = tear_down::here();
-    if (how.ending != nullptr) destroy_children(*how.ending);
+    if (how.ending != nullptr) destroy_children(how.ending->context());
     if (how.is_here) {
         (void)stop_.request_stop(); // stops the children that are left
         stop_.leave_parent();       // the parent may be destroyed before these children
@@ -141,18 +141,17 @@ void scope_state::leave() noexcept {
     end_of_use(std::move(guard));
 }
 
-/// Destroys the children that run on the context of `ending`. No thread runs coroutines of this context any
-/// more, so all these children are suspended.
-void scope_state::destroy_children(const coroutine_service& ending) noexcept {
+/// Destroys the children if they were spawned on `ending`. No thread runs coroutines of this context any
+/// more, so all these children are suspended. All children are spawned on the same context. Children of
+/// another context may run, so this function must not access them.
+void scope_state::destroy_children(const execution_context& ending) noexcept {
     for (;;) {
         scope_ticket* one = nullptr;
         {
             const std::lock_guard guard(lock_);
             one = first_;
-            while (one != nullptr && environment_access::keeper(one->promise_->env()) != &ending)
-                one = one->next_;
         }
-        if (one == nullptr) return;
+        if (one == nullptr || &env_.executor.context() != &ending) return;
         one->promise_->end_frame(); // also removes the ticket from the list
     }
 }

@@ -1,13 +1,40 @@
 #include <ekiden/async/detail/burials.hpp>
 
 #include <ekiden/async/detail/resume_loop.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
+
+/// A call of end_all() on the stack of the calling thread. These calls may be nested.
+class burials::ending {
+public:
+    explicit ending(const burials& of) noexcept : of_(of), outer_(std::exchange(innermost(), this)) {}
+    ~ending() { innermost() = outer_; }
+    ending(const ending&) = delete;
+    ending& operator=(const ending&) = delete;
+
+    [[nodiscard]] static bool is_here(const burials& of) noexcept {
+        for (const ending* each = innermost(); each != nullptr; each = each->outer_)
+            if (&each->of_ == &of) return true;
+        return false;
+    }
+
+private:
+    struct of_thread {
+        const ending* innermost;
+    };
+    static const ending*& innermost() noexcept { return sys::local<of_thread>().innermost; }
+
+    const burials& of_;
+    const ending* const outer_;
+};
 
 void burials::add(task& refused) noexcept {
     if (is_left_behind()) return; // the coroutine is lost
@@ -21,7 +48,8 @@ void burials::add(task& refused) noexcept {
 }
 
 void burials::end_all() noexcept {
-    if (is_left_behind() || resume_record::here().is_posting) return;
+    if (is_left_behind() || posting_scope::is_here()) return;
+    const ending here(*this);
     while (task* const dead = take()) {
         dead->abandon();
         finish_one();
@@ -45,6 +73,12 @@ void burials::finish_one() noexcept {
 }
 
 void burials::close() noexcept {
+    // This thread would wait for itself, and the root would report the end of its work to a destroyed
+    // context.
+    sys::expects(
+        !ending::is_here(*this),
+        "execution_context: destroyed by the destructor of a coroutine that was spawned on it; such a "
+        "coroutine must not be the last owner of its context");
     lock_.lock();
     is_closed_ = true;
     newest_.store(nullptr, sys::relaxed);

@@ -42,11 +42,13 @@ public:
 
     /// Empties the list without abandoning the coroutines. Later calls of add() do nothing. Called at the end
     /// of the context. The context then destroys all its root coroutines, and with them the buried
-    /// coroutines. When close() returns, no other thread is abandoning a coroutine of the list.
+    /// coroutines. When close() returns, no other thread is abandoning a coroutine of the list. Aborts the
+    /// program if the calling thread is abandoning one.
     void close() noexcept;
 
 private:
     friend class root_wait;
+    class ending;
 
     [[nodiscard]] task* take() noexcept;
     void finish_one() noexcept;

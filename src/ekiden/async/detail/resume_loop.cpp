@@ -22,6 +22,18 @@ namespace detail {
 
 namespace {
 
+/// The thread-local data of a thread that runs coroutines. A compiler may keep the address of thread-local
+/// data across a suspension. So a coroutine, or a function that is inlined into a coroutine, must not use
+/// this record.
+struct resume_record {
+    const char* base = nullptr;     ///< the stack address of the innermost resume loop, or null
+    std::coroutine_handle<> next;   ///< the coroutine that the loop resumes next, or null
+    std::uint32_t left = 0;         ///< number of awaits until the clock is read again
+    std::uint64_t slice_began = 0;  ///< time in ns of the first reading of the clock in this slice, or 0
+    const void* foreign = nullptr;  ///< the await_link for which another library began this loop, or null
+    bool foreign_has_ended = false; ///< true if the coroutine that `foreign` awaits has ended
+};
+
 /// The number of bytes of stack above the resume loop up to which a coroutine continues directly with another
 /// coroutine. On a deeper stack, the loop resumes the other coroutine.
 constexpr std::size_t direct_range = 16 * 1024;
@@ -31,18 +43,14 @@ constexpr std::uint32_t clock_every = 32;
 /// executor can run.
 constexpr std::uint64_t slice_ns = 100'000;
 
-/// Calls `accept()`, which passes a coroutine to an executor. An executor that refuses the coroutine abandons
-/// the coroutine inside this call. The caller may hold a lock, or may be a part of this coroutine. So no
-/// frame is destroyed inside the call.
+/// Calls `accept()`, which passes a coroutine to an executor.
 template <class Accept>
 void post_by(Accept accept) noexcept {
-    resume_record& here = resume_record::here();
-    const bool outer = std::exchange(here.is_posting, true);
+    const posting_scope here;
     try {
         accept();
     } catch (...) { // the executor has abandoned the coroutine
     }
-    here.is_posting = outer;
 }
 
 /// Posts a coroutine to its executor.
@@ -65,24 +73,27 @@ void end_at_root(task& refused, const environment& env, bool is_refused_by_root)
 
 /// Returns whether a coroutine that is being abandoned must not be destroyed on this stack.
 bool is_refused_here() noexcept {
-    return resume_record::here().is_posting && !EKIDEN_MUTANT(suspension_destroys_when_refused);
+    return posting_scope::is_here() && !EKIDEN_MUTANT(suspension_destroys_when_refused);
 }
 
 /// Runs coroutines like run_coroutines(). `foreign` is the await of a coroutine of another library, or null.
 /// Returns whether the awaited coroutine has ended.
 bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
-    resume_record& here = resume_record::here();
+    resume_record& here = sys::local<resume_record>();
     const resume_record outer = here;
     here = {};
     here.base = reinterpret_cast<const char*>(sys::stack_address());
     here.left = clock_every;
     here.foreign = foreign;
-    const bool ran_coroutines = std::exchange(thread_record::here().runs_coroutines, true);
+    thread_record& record = thread_record::here();
+    const bool ran_coroutines = std::exchange(record.runs_coroutines, true);
+    const bool was_posting = std::exchange(record.is_posting, false);
     first.resume();
     while (here.next) std::exchange(here.next, nullptr).resume();
     const bool has_ended = here.foreign_has_ended;
     here = outer;
-    thread_record::here().runs_coroutines = ran_coroutines;
+    record.runs_coroutines = ran_coroutines;
+    record.is_posting = was_posting;
     return has_ended;
 }
 
@@ -136,7 +147,10 @@ EKIDEN_NOINLINE std::coroutine_handle<> end_elsewhere(coroutine_promise& ended) 
 
 } // namespace
 
-EKIDEN_NOINLINE resume_record& resume_record::here() noexcept { return sys::local<resume_record>(); }
+EKIDEN_NOINLINE posting_scope::posting_scope() noexcept
+    : outer_(std::exchange(thread_record::here().is_posting, true)) {}
+EKIDEN_NOINLINE posting_scope::~posting_scope() { thread_record::here().is_posting = outer_; }
+EKIDEN_NOINLINE bool posting_scope::is_here() noexcept { return thread_record::here().is_posting; }
 
 EKIDEN_NOINLINE void run_coroutines(std::coroutine_handle<> first) noexcept {
     (void)run_loop(first, nullptr);

@@ -16,19 +16,22 @@ class coroutine_promise;
 
 namespace detail {
 
-/// The thread-local data of a thread that runs coroutines. A compiler may keep the address of thread-local
-/// data across a suspension. So a coroutine, or a function that is inlined into a coroutine, must not use
-/// this record.
-struct resume_record {
-    const char* base = nullptr;     ///< the stack address of the innermost resume loop, or null
-    std::coroutine_handle<> next;   ///< the coroutine that the loop resumes next, or null
-    std::uint32_t left = 0;         ///< number of awaits until the clock is read again
-    bool is_posting = false;        ///< true inside accept() of an executor, where no frame may be destroyed
-    std::uint64_t slice_began = 0;  ///< time in ns of the first reading of the clock in this slice, or 0
-    const void* foreign = nullptr;  ///< the await_link for which another library began this loop, or null
-    bool foreign_has_ended = false; ///< true if the coroutine that `foreign` awaits has ended
+/// While this object exists, the thread passes a coroutine to an executor. If the executor refuses the
+/// coroutine, no frame is destroyed before the end of this object, because the caller may hold a lock or may
+/// be a part of the coroutine. A compiler may keep the address of thread-local data across a suspension. So
+/// these functions are not inline, because they may be called in a coroutine.
+class posting_scope {
+public:
+    posting_scope() noexcept;
+    ~posting_scope();
+    posting_scope(const posting_scope&) = delete;
+    posting_scope& operator=(const posting_scope&) = delete;
 
-    [[nodiscard]] static resume_record& here() noexcept;
+    /// Returns whether the calling thread is inside a posting_scope.
+    [[nodiscard]] static bool is_here() noexcept;
+
+private:
+    const bool outer_;
 };
 
 /// Resumes `first`, and then each coroutine that was passed to the loop, until no coroutine is left. Every

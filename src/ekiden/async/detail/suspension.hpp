@@ -7,6 +7,7 @@
 #include <ekiden/async/environment.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sys/contract.hpp>
 
 #include <concepts>
 #include <coroutine>
@@ -37,7 +38,8 @@ public:
     suspension() noexcept : task(&answer) {}
 
     /// Sets the coroutine that resume() will resume. Called in await_suspend(), before another thread can
-    /// find the awaiter. A coroutine of another library has the environment default_environment().
+    /// find the awaiter. A coroutine of another library has the environment default_environment(). Aborts the
+    /// program if bind() was called before, because an awaiter contains the state of one await.
     template <class Promise>
     void bind(std::coroutine_handle<Promise> waiting) noexcept {
         if constexpr (std::is_void_v<Promise>) {
@@ -56,7 +58,7 @@ public:
     }
 
     /// Posts the coroutine to its executor, and never runs the coroutine inline. Any thread may call
-    /// resume(), and may hold a lock during the call. Call resume() exactly once after each bind(). After the
+    /// resume(), and may hold a lock during the call. Call resume() exactly once after bind(). After the
     /// call, the caller must not access the frame. The call of resume() happens before the coroutine resumes.
     void resume(task_order order = task_order::usual) noexcept;
 
@@ -71,6 +73,7 @@ private:
     friend class coroutine_promise;
     static const char* answer(task* self, task_request request);
     void set(std::coroutine_handle<> waiting, coroutine_promise* promise) noexcept {
+        sys::expects(!waiting_, "co_await: this awaitable has been awaited before; each is awaited once");
         trace::detail::moment(trace::kind::suspended, waiting.address());
         waiting_ = waiting;
         promise_ = promise;

@@ -8,9 +8,11 @@
 #include <ekiden/execution/async_result.hpp>
 #include <ekiden/execution/bind_executor.hpp>
 #include <ekiden/execution/inline_executor.hpp>
+#include <ekiden/execution/task_sink.hpp>
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -29,57 +31,60 @@ void give_by(const E& e, F&& f, const A& allocator) {
         e.defer(std::forward<F>(f), allocator);
 }
 
-/// A function that dispatches a handler to the associated executor of the handler. Before the dispatch, the
-/// function counts as outstanding work of the context of the associated executor. If the handler is an
-/// executor_binder, only the target of the binder is passed on.
-template <class Handler>
-class work_dispatcher {
-    using executor_type = associated_executor_t<Handler>;
-
-public:
-    /// `runner` is the context that will run this function. If the associated executor of the handler has the
-    /// same context, no work is counted. In this case, the queued function already keeps the context running.
-    template <class H>
-    work_dispatcher(H&& handler, const execution_context& runner)
-        : handler_(std::forward<H>(handler)),
-          counts_(&ekiden::get_associated_executor(handler_).context() != &runner) {
-        if (counts_) ekiden::get_associated_executor(handler_).on_work_started();
-    }
-    work_dispatcher(work_dispatcher&& other) noexcept(std::is_nothrow_move_constructible_v<Handler>)
-        : handler_(std::move(other.handler_)), counts_(std::exchange(other.counts_, false)) {}
-    ~work_dispatcher() {
-        if (counts_) ekiden::get_associated_executor(handler_).on_work_finished();
-    }
-
-    void operator()() {
-        const auto allocator = ekiden::get_associated_allocator(handler_);
-        if constexpr (requires { is_binder(handler_); }) {
-            handler_.get_executor().dispatch(std::move(handler_.get()), allocator);
-        } else { // the executor is copied, because it may be a part of the moved handler
-            const struct kept {
-                executor_type where;
-                bool counts;
-                ~kept() {
-                    if (counts) where.on_work_finished();
-                }
-            } own{ekiden::get_associated_executor(handler_), std::exchange(counts_, false)};
-            own.where.dispatch(std::move(handler_), allocator);
-        }
-    }
-
-private:
-    template <class T, class E>
-    static void is_binder(const executor_binder<T, E>&);
-
-    Handler handler_;
-    bool counts_;
-};
-
 /// True if handlers of this type have an associated executor.
 template <class Handler>
 inline constexpr bool has_own_executor =
     !std::same_as<associated_executor_t<Handler, inline_executor>, inline_executor>
     || !std::same_as<associated_executor_t<Handler>, system_executor>;
+
+/// A handler with an associated executor. The handler counts as outstanding work of the context of this
+/// executor until it is called or destroyed. The work ends first, because the handler may own the context.
+template <class Handler>
+class working_handler {
+public:
+    /// If the associated executor has the context `runner`, no work is counted. In this case, the operation
+    /// that will call the handler already keeps the context running.
+    template <class H>
+    working_handler(H&& handler, const execution_context& runner)
+        : handler_(std::forward<H>(handler)),
+          counts_(&ekiden::get_associated_executor(handler_).context() != &runner) {
+        if (counts_) ekiden::get_associated_executor(handler_).on_work_started();
+    }
+    working_handler(working_handler&& other) noexcept(std::is_nothrow_move_constructible_v<Handler>)
+        : handler_(std::move(other.handler_)), counts_(std::exchange(other.counts_, false)) {}
+    working_handler& operator=(working_handler&&) = delete;
+    ~working_handler() { end_work(); }
+
+    [[nodiscard]] const Handler& get() const noexcept { return handler_; }
+
+    /// Moves this object and `args` into a function that calls the handler, and passes the function to
+    /// dispatch() of the associated executor. Does not access this object or the executor's context
+    /// afterwards.
+    template <class Allocator, class... Args>
+    void dispatch(const Allocator& allocator, Args&&... args) {
+        const associated_executor_t<Handler> where = ekiden::get_associated_executor(handler_);
+        if constexpr (sizeof...(Args) == 0) {
+            detail::expect_callable_without_arguments<Handler>(); // dispatch() sees only the type of this
+                                                                  // object
+            where.dispatch(std::move(*this), allocator);
+        } else {
+            where.dispatch(detail::bound(std::move(*this), std::forward<Args>(args)...), allocator);
+        }
+    }
+    template <class... Args>
+    void operator()(Args&&... args) {
+        end_work();
+        std::invoke(handler_, std::forward<Args>(args)...);
+    }
+
+private:
+    void end_work() noexcept {
+        if (std::exchange(counts_, false)) ekiden::get_associated_executor(handler_).on_work_finished();
+    }
+
+    Handler handler_;
+    bool counts_;
+};
 
 template <way Way>
 struct initiate_by {
@@ -99,7 +104,10 @@ struct initiate_by {
         const auto allocator = ekiden::get_associated_allocator(handler);
         if constexpr (has_own_executor<handler_type>) {
             if (!is_for(ekiden::get_associated_executor(handler), first)) {
-                work_dispatcher<handler_type> hop(std::forward<Handler>(handler), first.context());
+                working_handler<handler_type> kept(std::forward<Handler>(handler), first.context());
+                auto hop = [kept = std::move(kept)]() mutable {
+                    kept.dispatch(ekiden::get_associated_allocator(kept.get()));
+                };
                 return detail::give_by<Way>(first, std::move(hop), allocator);
             }
         }

@@ -8,6 +8,7 @@
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
 
@@ -108,8 +109,13 @@ public:
     /// The function guarantees no memory ordering.
     [[nodiscard]] bool detach(continuation& attached) noexcept;
 
-    /// Adds a reference. The caller must already hold a reference.
-    void retain() noexcept { status_.fetch_add(reference, sys::relaxed); }
+    /// Adds a reference. The caller must already hold a reference. Aborts the program if there are 2^27
+    /// references then. The other half of the numbers is left for threads that call retain() meanwhile.
+    void retain() noexcept {
+        const std::uint32_t now = status_.fetch_add(reference, sys::relaxed) + reference;
+        // The sign is a flag of the addition, so this check needs no other instruction than a branch.
+        sys::expects(static_cast<std::int32_t>(now) >= 0, "shared_future: 2^27 references to one result");
+    }
 
     /// Adds a reference and returns true. Returns false if the last reference has been released. The caller
     /// needs no reference, but must ensure that the memory is not freed.

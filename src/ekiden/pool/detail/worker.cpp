@@ -532,6 +532,7 @@ void worker::sleep_until_stop(completion& awaited, bool is_deep) noexcept {
 /// Called after the pool has stopped. No task enters a queue of the pool any more.
 void worker::abandon_queued() noexcept {
     (void)is_stopped(); // [ST1] sees every accepted task in its queue
+    const hidden_scopes others_are_outside;
     for (;;) {
         task* found = injected(priority::high);
         if (found == nullptr) found = deque_.pop();

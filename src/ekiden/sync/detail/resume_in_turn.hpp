@@ -3,8 +3,8 @@
 /// Part: sync. Used by: state_lock.
 #pragma once
 
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/sync/detail/waiter.hpp>
-#include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -12,7 +12,6 @@ namespace ekiden::inline EKIDEN_ABI {
 /// destroyed at once and unlock a lock. This unlock resumes the next waiter, whose coroutine may be refused
 /// and destroyed as well. The list turns this recursion into a loop.
 struct resuming {
-    bool busy = false;
     wait_link* first = nullptr;
     wait_link* last = nullptr;
 };
@@ -20,21 +19,22 @@ struct resuming {
 /// Calls who.resume(). If the calling thread is inside such a call already, the outer call resumes `who`
 /// later.
 inline void resume_in_turn(waiter& who) noexcept {
-    resuming& mine = sys::local<resuming>();
-    if (mine.busy) {
+    resuming*& outer = thread_record::here().resumed_later;
+    if (outer != nullptr) {
         who.next = nullptr;
-        (mine.first != nullptr ? mine.last->next : mine.first) = &who;
-        mine.last = &who;
+        (outer->first != nullptr ? outer->last->next : outer->first) = &who;
+        outer->last = &who;
         return;
     }
-    mine.busy = true;
+    resuming mine;
+    outer = &mine;
     who.resume(who);
     while (mine.first != nullptr) {
         waiter& next = static_cast<waiter&>(*mine.first);
         mine.first = next.next;
         next.resume(next);
     }
-    mine.busy = false;
+    outer = nullptr;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI
