@@ -268,8 +268,10 @@ TEST_CASE("With a capacity for all lanes, a function that begins early gives no 
     runs_all();
     CHECK(order == "c");
     std::thread posts_too([&] { CHECK(l.post(2, [&] { order += 'd'; })); });
-    until([&] { return l.depth(2) == 1; });
-    runs_all();
+    until([&] { // the thread gives the drain to the loop after it has queued the function
+        runs_all();
+        return order == "cd";
+    });
     posts_too.join(); // its function has begun
     CHECK(order == "cd");
     std::this_thread::sleep_for(5ms);
