@@ -373,6 +373,17 @@ TEST_CASE("An abandoned function whose destructor posts again ends") {
     CHECK(all.gone.load() == 63); // 1 + 2 + 4 + ... + 32
 }
 
+TEST_CASE("The destructor of a function that close() abandons may wait for the pool") {
+    thread_pool pool(1);
+    const pool_lanes l(pool.get_executor());
+    pool.pause();
+    (void)l.post(1, [w = std::shared_ptr<void>(nullptr, [&pool](void*) {
+                         pool.resume();
+                         pool.wait_idle();
+                     })] {});
+    CHECK(l.close(1) == 1);
+}
+
 // ---- the end of a thread, and fork
 
 TEST_CASE("What destructors of thread_local objects post to strands and lanes runs") {

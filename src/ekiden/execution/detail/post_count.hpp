@@ -28,11 +28,13 @@ public:
         word_of_this_thread().fetch_sub(1, sys::release);
     }
     /// Waits until each post that has called begun() before has called ended(). A post is seen if it happens
-    /// before the call. Posts are short, so this thread only yields its processor.
-    void await() noexcept {
+    /// before the call. If `is_here` is true, the calling thread itself is in a post, for which it does not
+    /// wait. Posts are short, so this thread only yields its processor.
+    void await(bool is_here) noexcept {
+        const sys::atomic<std::uint32_t>* const mine = is_here ? &word_of_this_thread() : nullptr;
         // [PC1] seq_cst. [PC2] Acquire.
         for (place& each : places_)
-            while (each.word.load(sys::seq_cst) != 0) sys::yield();
+            while (each.word.load(sys::seq_cst) != (&each.word == mine ? 1U : 0U)) sys::yield();
     }
 
 private:

@@ -52,10 +52,11 @@ public:
         return (gate_.load(sys::acquire) & gate_bit::refuses_all) == 0 && work_.started_beside_other();
     }
 
-    /// Waits for the posts that have entered. If another thread's function was accepted behind that of such a
-    /// post, the function is in the pool afterwards.
+    /// Waits for the posts of other threads that have entered. If a function was accepted behind that of such
+    /// a post, the function is in the pool afterwards. The calling thread may be in a post itself, because
+    /// the destructor of an abandoned function may wait for the pool.
     void await_posts() noexcept {
-        if (!EKIDEN_MUTANT(pool_ends_beside_a_post)) posts_.await();
+        if (!EKIDEN_MUTANT(pool_ends_beside_a_post)) posts_.await(thread_record::here().entered == this);
     }
 
     // Only the thread that joins the pool calls the next functions.
