@@ -44,7 +44,7 @@ public:
     }
     /// Like wait_idle() of a pool.
     void wait_idle() {
-        entrance_.await_posts();
+        check::that(entrance_.await_posts(wait_limit()), "there is no limit");
         run();
     }
     /// Runs all tasks, as a thread of the context.

@@ -257,7 +257,8 @@ public:
 
     /// Waits until no task is queued or running. When the function returns, all tasks that were accepted
     /// before the call have completed. All tasks that these tasks posted have also completed. The effects of
-    /// all these tasks are visible to the caller. The function does not wait for outstanding work (see
+    /// all these tasks are visible to the caller. A function of a strand or a lane counts as a task of the
+    /// pool, unless it waits behind a turn. The function does not wait for outstanding work (see
     /// executor_type). Throws std::system_error(resource_deadlock_would_occur) if a worker of this pool calls
     /// the function.
     void wait_idle();
@@ -295,8 +296,9 @@ public:
     void stop() noexcept;
 
     /// Closes the pool and waits for its work. If the pool is paused, join() resumes it. The pool then
-    /// refuses tasks from outside. The pool runs every queued task, and every task that these tasks post.
-    /// When all tasks have completed, join() ends the threads.
+    /// refuses tasks from outside. The pool runs every queued task, every function that was accepted by
+    /// strands and lanes of the pool, and every task that these tasks post. When all tasks have completed,
+    /// join() ends the threads.
     ///
     /// While work is outstanding (see executor_type), join() waits for that work, and the pool accepts tasks
     /// from outside. If stop() has been called, join() waits only for the running tasks, and then ends the

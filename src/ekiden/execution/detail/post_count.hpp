@@ -3,6 +3,7 @@
 /// Part: execution. Used by: post_scope. Private.
 #pragma once
 
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/config.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -29,12 +30,18 @@ public:
     }
     /// Waits until each post that has called begun() before has called ended(). A post is seen if it happens
     /// before the call. If `is_here` is true, the calling thread itself is in a post, for which it does not
-    /// wait. Posts are short, so this thread only yields its processor.
-    void await(bool is_here) noexcept {
+    /// wait. Posts are short, so this thread only yields its processor. Returns false if the limit is reached
+    /// first.
+    [[nodiscard]] bool await(bool is_here, const wait_limit& limit) noexcept {
         const sys::atomic<std::uint32_t>* const mine = is_here ? &word_of_this_thread() : nullptr;
-        // [PC1] seq_cst. [PC2] Acquire.
-        for (place& each : places_)
-            while (each.word.load(sys::seq_cst) != (&each.word == mine ? 1U : 0U)) sys::yield();
+        for (place& each : places_) {
+            // [PC1] seq_cst. [PC2] Acquire.
+            while (each.word.load(sys::seq_cst) != (&each.word == mine ? 1U : 0U)) {
+                if (limit.is_reached()) return false;
+                sys::yield();
+            }
+        }
+        return true;
     }
 
 private:

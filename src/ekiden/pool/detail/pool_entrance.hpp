@@ -54,9 +54,11 @@ public:
 
     /// Waits for the posts of other threads that have entered. If a function was accepted behind that of such
     /// a post, the function is in the pool afterwards. The calling thread may be in a post itself, because
-    /// the destructor of an abandoned function may wait for the pool.
-    void await_posts() noexcept {
-        if (!EKIDEN_MUTANT(pool_ends_beside_a_post)) posts_.await(thread_record::here().entered == this);
+    /// the destructor of an abandoned function may wait for the pool. Returns false if the limit is reached
+    /// first.
+    [[nodiscard]] bool await_posts(const wait_limit& limit) noexcept {
+        return EKIDEN_MUTANT(pool_ends_beside_a_post)
+               || posts_.await(thread_record::here().entered == this, limit);
     }
 
     // Only the thread that joins the pool calls the next functions.
@@ -66,9 +68,7 @@ public:
     /// Waits until no work is outstanding and no post has entered. Returns false if the limit is reached
     /// first.
     [[nodiscard]] bool await_all(const wait_limit& limit) noexcept {
-        if (!work_.wait(limit)) return false;
-        await_posts();
-        return true;
+        return work_.wait(limit) && await_posts(limit);
     }
     /// Called when the pool has no task any more. Ends the entrance, if no outstanding work has begun since
     /// await_all() began. Returns whether the entrance has ended.

@@ -316,8 +316,7 @@ bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
 bool scheduler::wait_idle(const wait_limit& limit) {
     refuse_in_child("wait_idle");
     if (this_worker() != nullptr) refuse_in_own_thread("wait_idle");
-    entrance_.await_posts();
-    return block_until_idle(limit);
+    return entrance_.await_posts(limit) && block_until_idle(limit);
 }
 
 // ---- pause and end
