@@ -226,7 +226,8 @@ void measure(cell& c, std::int64_t height, unsigned workers) {
     };
     run();
     const bool is_busy = c.asked().variant.ends_with(", busy");
-    const int calls = is_busy ? calls_of_many_slices(c.measure(run).wall_s) : 1;
+    const bool is_long = is_busy && c.asked().scale != scale::smoke;
+    const int calls = is_long ? calls_of_many_slices(c.measure(run).wall_s) : 1;
     const auto run_all = [&] {
         for (int i = 0; i != calls; ++i) run();
     };

@@ -269,7 +269,7 @@ TEST_CASE("A pool that is joined runs what is queued in strands and lanes, and w
 TEST_CASE_TEMPLATE(
     "A function that is accepted behind a post from outside runs before join and wait_idle return", Serial,
     pool_strand, in_one_lane, in_one_bounded_lane) {
-    for (int round = 0; round != ekiden_test::rounds(2000); ++round) {
+    for (int round = 0; round != ekiden_test::rounds(1000); ++round) {
         std::atomic<int> accepted{0};
         std::atomic<int> ran{0};
         thread_pool pool({.threads = 1});
@@ -311,7 +311,7 @@ TEST_CASE_TEMPLATE(
     };
     (void)pool.post([&] {
         while (!is_refused.load()) std::this_thread::yield();
-        for (int i = 0; i != ekiden_test::rounds(20000); ++i) {
+        for (int i = 0; i != ekiden_test::rounds(10000); ++i) {
             CHECK(post());
             if (i % 8 == 0) std::this_thread::yield(); // so that the strand becomes idle
         }
