@@ -17,8 +17,8 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 class completion;
-class entrance;
 class fork_participant;
+class post_scope;
 class simulated_thread;
 class wait_limit;
 class worker;
@@ -106,8 +106,7 @@ struct thread_record : task_marks {
     /// The context that started this thread, and that waits until the thread ends. `owner` is set until the
     /// thread ends, except in the child of a fork().
     context_id owner;
-    /// The entrance in which the innermost post_scope of the thread is, or null.
-    const entrance* entered = nullptr;
+    const post_scope* entered = nullptr; ///< the innermost post_scope in which the thread is, or null
     const char* hook = nullptr;   ///< the option whose callback the thread is running, such as "on_stall"
     unsigned blocked = 0;         ///< number of blocked_here objects; if it is not 0, no task is deferred.
     bool runs_coroutines = false; ///< true if the thread is inside the loop that resumes coroutines

@@ -79,12 +79,11 @@ public:
 
     explicit post_scope(const execution_context& to, why reason = why::post) noexcept {
         entrance* const way_in = to.entrance_of_posts();
-        thread_record& here = thread_record::here();
-        if (way_in == nullptr || here.entered == way_in || role_scope::find(to.id()) != nullptr) return;
+        if (way_in == nullptr || role_scope::find(to.id()) != nullptr || is_in(*way_in)) return;
         way_ = way_in->enter(reason == why::due);
         if (is_refused()) return;
         entrance_ = way_in;
-        outer_ = std::exchange(here.entered, way_in);
+        outer_ = std::exchange(thread_record::here().entered, this);
     }
     ~post_scope() {
         if (entrance_ == nullptr) return;
@@ -97,9 +96,16 @@ public:
     /// Returns whether the context accepts no tasks from this thread.
     [[nodiscard]] bool is_refused() const noexcept { return way_ == entrance::way::refused; }
 
+    /// Returns whether the calling thread is in a scope with this entrance.
+    [[nodiscard]] static bool is_in(const entrance& way_in) noexcept {
+        const post_scope* s = thread_record::here().entered;
+        while (s != nullptr && s->entrance_ != &way_in) s = s->outer_;
+        return s != nullptr;
+    }
+
 private:
     entrance* entrance_ = nullptr; // null if the thread has entered nothing
-    const entrance* outer_ = nullptr;
+    const post_scope* outer_ = nullptr;
     entrance::way way_ = entrance::way::as_post;
 };
 

@@ -119,6 +119,7 @@ std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, const task
 bool lanes_state::may_wait_for_room(task_order order) const noexcept {
     if (order == task_order::immediate || thread_record::here().is_resuming) return false;
     if (serial_scope::is_beneath(this)) return false;
+    if (thread_record::here().entered != nullptr) return false; // a thread in a post_scope must not wait
     // Only a worker runs the lanes while it waits. Another thread that the inner context needs does not.
     thread_role* const role = role_scope::find(inner_.id());
     if (role != nullptr && role->as_worker() == nullptr) return false;
@@ -360,13 +361,25 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
     return is_given_lost;
 }
 
+namespace {
+
+[[nodiscard]] bool has_requests(const task_list& in) noexcept {
+    const task* t = in.oldest();
+    while (t != nullptr && lane_claim::of(*t) == nullptr) t = t->next.load(sys::relaxed);
+    return t != nullptr;
+}
+
+} // namespace
+
 /// Releases the lock. Then abandons, completes or destroys the leftovers, because tasks and keys may call any
 /// function.
 void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
     lanes_state& all = *s.all;
     // The end of a request makes functions ready that wait behind it. Until this thread unlocks, the drain of
     // the shard cannot rest, so the inner context cannot have ended yet.
-    const post_scope ending(all.inner_, post_scope::why::due);
+    std::optional<post_scope> ending;
+    if (has_requests(s.left.tasks) || s.left.requests != nullptr)
+        ending.emplace(all.inner_, post_scope::why::due);
     all.add_handle(); // a key or a task may own the last handle
     lane_shard::leftovers left = std::exchange(s.left, {});
     guard.unlock();
@@ -392,6 +405,7 @@ void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
         drop_function(ended);
         end_dropped(ended);
     }
+    ending.reset();
     const dropped_requests_hidden outside;
     while (left.gone != nullptr) all.how_.end_lane(*std::exchange(left.gone, left.gone->chain));
     left.released.complete(); // last, so that waiters find abandoned tasks and keys destroyed

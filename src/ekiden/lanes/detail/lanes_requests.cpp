@@ -310,6 +310,15 @@ void lanes_state::end_dropped(lane_request& dropped) noexcept {
     here.has_owner = false;
 }
 
+void lanes_state::end_turn(lane_request& ended) noexcept {
+    turns_.fetch_sub(1, sys::relaxed);
+    {
+        const post_scope ending(inner_, post_scope::why::due); // functions behind the turn may become ready
+        release_lanes(ended, nullptr);
+    }
+    how_.work_finished(*this);
+}
+
 /// Gives the lanes of a request to the next tasks and claims. `home` is null if the thread runs the lanes of
 /// no shard. Then the requests that become ready are added to the lists of their shards.
 void lanes_state::release_lanes(lane_request& ended, home_shard* home) noexcept {

@@ -105,11 +105,7 @@ public:
         turns_.fetch_add(1, sys::relaxed);
     }
     /// Ends a turn that has begun.
-    void end_turn(lane_request& ended) noexcept {
-        turns_.fetch_sub(1, sys::relaxed);
-        release_lanes(ended, nullptr);
-        how_.work_finished(*this);
-    }
+    void end_turn(lane_request& ended) noexcept;
     /// Undoes begin_turn(), because the turn has been withdrawn.
     void forget_turn() noexcept {
         turns_.fetch_sub(1, sys::relaxed);

@@ -41,15 +41,24 @@ public:
 
     /// Returns which bits of the gate refuse a task that the calling thread posts from outside.
     [[nodiscard]] std::uint32_t refusing_bits() const noexcept {
-        return thread_record::here().entered == this ? gate_bit::refuses_all : gate_bit::refuses_outside;
+        return post_scope::is_in(*this) ? gate_bit::refuses_all : gate_bit::refuses_outside;
     }
     /// Called when the gate has refused a post. If join() waits for outstanding work, the post may belong to
     /// that work. Then the post counts as work, too, so that join() waits for it. Returns whether the post
-    /// counts as work. If it does, the caller must call work_finished() after the post.
+    /// counts as work. If it does, the caller must call leave_late() after the post.
     [[nodiscard]] bool joins_outstanding_work() noexcept {
-        // [OW3] Acquire: sees that join() has gathered the count, and so sees the work of this thread in it.
-        // Pairs with the release in scheduler::join().
-        return (gate_.load(sys::acquire) & gate_bit::refuses_all) == 0 && work_.started_beside_other();
+        posts_.begun(); // stop() does not wait for work, but the end of the pool waits for this post
+        // [PC1] seq_cst, as in enter(). [OW3] Acquire: sees that join() has gathered the count, and so sees
+        // the work of this thread in it. Pairs with the release in scheduler::join().
+        if ((gate_.load(sys::seq_cst) & gate_bit::refuses_all) == 0 && work_.started_beside_other())
+            return true;
+        posts_.ended();
+        return false;
+    }
+    /// Ends a post that counts as work. The pool may be destroyed before the call returns.
+    void leave_late() noexcept override {
+        work_.finished();
+        posts_.ended();
     }
 
     /// Waits for the posts of other threads that have entered. If a function was accepted behind that of such
@@ -57,8 +66,7 @@ public:
     /// the destructor of an abandoned function may wait for the pool. Returns false if the limit is reached
     /// first.
     [[nodiscard]] bool await_posts(const wait_limit& limit) noexcept {
-        return EKIDEN_MUTANT(pool_ends_beside_a_post)
-               || posts_.await(thread_record::here().entered == this, limit);
+        return EKIDEN_MUTANT(pool_ends_beside_a_post) || posts_.await(post_scope::is_in(*this), limit);
     }
 
     // Only the thread that joins the pool calls the next functions.
@@ -79,10 +87,10 @@ public:
 private:
     [[nodiscard]] bool enter_late(bool is_due) noexcept override {
         if (!is_due) return joins_outstanding_work();
+        posts_.begun();
         work_.started();
         return true;
     }
-    void leave_late() noexcept override { work_.finished(); }
 
     const sys::atomic<std::uint32_t>& gate_;
     work_count work_;

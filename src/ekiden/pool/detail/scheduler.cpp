@@ -152,7 +152,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
             is_in = way_in.push(accepted, entrance_.refusing_bits(), notify);
             if (!is_in && entrance_.joins_outstanding_work()) {
                 is_in = way_in.push(accepted, gate_bit::refuses_all, notify);
-                entrance_.work_finished();
+                entrance_.leave_late();
             }
         } else if (order == task_order::deferred
                    && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
@@ -316,7 +316,15 @@ bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
 bool scheduler::wait_idle(const wait_limit& limit) {
     refuse_in_child("wait_idle");
     if (this_worker() != nullptr) refuse_in_own_thread("wait_idle");
-    return entrance_.await_posts(limit) && block_until_idle(limit);
+    for (;;) {
+        if (!block_until_idle(limit)) return false;
+        // A task may have posted a function behind that of another thread's post, which is under way. After
+        // this post, the function is in the pool. If no task was accepted meanwhile, there was no such post.
+        const std::uint64_t before = accepted();
+        if (!entrance_.await_posts(limit)) return false;
+        if (accepted() == before && is_idle()) return true;
+        if (limit.is_reached()) return false;
+    }
 }
 
 // ---- pause and end
@@ -341,9 +349,9 @@ void scheduler::resume() noexcept {
 
 void scheduler::stop() noexcept {
     if (is_in_forked_child()) return;
-    // [IQ1] quiesce() releases both bits to later pushes.
+    // [IQ1] quiesce() releases both bits to later pushes. [PC1] seq_cst, as in join().
     gate_.fetch_or(gate_bit::closed | (EKIDEN_MUTANT(pool_stop_admits_work) ? 0 : gate_bit::stopping),
-                   sys::relaxed);
+                   sys::seq_cst);
     // If a thread has found the gate open, the thread's task is in a queue before any worker can end. This
     // also holds for a thread whose task belongs to outstanding work.
     for (injection_queue& queue : queues_) {
@@ -447,7 +455,9 @@ bool scheduler::drain(const wait_limit& limit) noexcept {
         // Tasks begin outstanding work, and is_idle() has seen the counts of all finished tasks with acquire
         // order. So try_end() sees all work that has begun since await_all() began [OW1]. If no work has
         // begun, no work was outstanding when no task was left.
-        if (entrance_.try_end() || has_stopped()) return true;
+        if (entrance_.try_end()) return true;
+        // stop() does not wait for outstanding work. A post that counts as such work still uses the pool.
+        if (has_stopped()) return entrance_.await_posts(limit);
         if (limit.is_reached()) return false; // without this check, new work could delay this thread forever
     }
 }

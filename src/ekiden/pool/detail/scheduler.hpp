@@ -145,8 +145,10 @@ private:
     [[nodiscard]] bool is_idle() const noexcept;
     [[nodiscard]] bool block_until_idle(const wait_limit& limit) noexcept;
     [[nodiscard]] bool drain(const wait_limit& limit) noexcept;
+    /// [PC1] Acquire: a later await_posts() waits for each post that has not seen the closed gate. Pairs with
+    /// the release in stop().
     [[nodiscard]] bool has_stopped() const noexcept {
-        return (gate_.load(sys::relaxed) & gate_bit::stopped) != 0;
+        return (gate_.load(sys::acquire) & gate_bit::stopped) != 0;
     }
     [[nodiscard]] injection_queue& checked_queue(priority level);
     void end_threads() noexcept;
