@@ -18,8 +18,6 @@ bool yield_briefly() noexcept {
     return true;
 }
 
-void step_aside(unsigned) noexcept {} // takes no time either
-
 void back_off::wait() noexcept { yield(); }
 
 #else
@@ -67,10 +65,6 @@ bool yield_briefly() noexcept {
     if (took > saved) resting_until_ns.store(end + rest * took, std::memory_order_relaxed);
     saved -= std::min(saved, took);
     return false;
-}
-
-void step_aside(unsigned pauses) noexcept {
-    for (unsigned i = 0; i != pauses; ++i) spin_hint();
 }
 
 void back_off::wait() noexcept {

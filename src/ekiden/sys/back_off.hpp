@@ -17,12 +17,6 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// function returns false for some time without a yield. Thread-safe. Orders nothing. Reads the clock twice.
 [[nodiscard]] bool yield_briefly() noexcept;
 
-/// Pauses after a failed compare-exchange. The compare-exchange has failed because another processor has just
-/// changed the word. During the pause, the word stays in the cache of that processor, which can make several
-/// steps. For all processors together, this is faster than a transfer of the word for each step. Orders
-/// nothing.
-void step_aside(unsigned pauses) noexcept;
-
 /// A short wait until another thread has completed a few steps. Use this class if there is no word on which
 /// the thread can park. Call wait() before each check of the condition. A call of wait() lasts at most as
 /// long as a short sleep, unless the system gives the processor to another thread.

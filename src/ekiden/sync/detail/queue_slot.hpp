@@ -21,10 +21,6 @@ enum class taken_from : std::uint8_t {
     closed ///< a push found the queue closed, or a pop found the queue closed and empty
 };
 
-/// The pauses of a push or pop that has lost a compare-exchange (sys::step_aside). A few pauses gain nothing,
-/// because the winner needs time for the rest of its operation.
-inline constexpr unsigned pauses_after_loss = 48;
-
 /// The lock of a queue whose items may throw when they are moved. The pushes and close() hold this lock.
 ///
 /// A push cannot return a position. So it must construct the item before it acquires the position. The lock

@@ -106,8 +106,6 @@ public:
                 in->slots[place].phase.store(slot::filled, sys::release);
             };
             if (in->slots[place].fill(item, acquire, publish)) return taken_from::done;
-            sys::step_aside(pauses_after_loss);
-            at = tail_.at.load(sys::acquire); // [CQ5]
         }
     }
 
@@ -136,11 +134,7 @@ public:
                 known_tail_.store(end & ~closed, sys::release); // [CQ8]
             }
             // [CQ9] Sequentially consistent: size() needs one order of all pushes and pops.
-            if (!head_.at.compare_exchange_strong(at, at + one, sys::seq_cst, sys::acquire)) {
-                sys::step_aside(pauses_after_loss);
-                at = head_.at.load(sys::acquire); // [CQ5]
-                continue;
-            }
+            if (!head_.at.compare_exchange_weak(at, at + one, sys::seq_cst, sys::acquire)) continue;
             if (place + 1 == SegmentSize) go_on(*in, at);
             slot& from = in->slots[place];
             // [CQ1] Acquire: reads the item. Pairs with the release in push(). The loop waits only for a push

@@ -71,8 +71,6 @@ public:
                     place.stamp.store(at + 1, sys::release);
                 };
                 if (place.fill(item, acquire, publish)) return taken_from::done;
-                sys::step_aside(pauses_after_loss);
-                at = tail_.load(sys::relaxed);
                 continue;
             }
             // [CQ4] Sequentially consistent: follows the mark of a waiting push, see channel.md.
@@ -96,11 +94,7 @@ public:
             const std::uint64_t stamp = place.stamp.load(sys::acquire);
             if (stamp == at + 1) {
                 // [CQ4] Sequentially consistent: precedes the check for waiters, see channel.md.
-                if (!head_.compare_exchange_strong(at, after(at), sys::seq_cst, sys::relaxed)) {
-                    sys::step_aside(pauses_after_loss);
-                    at = head_.load(sys::relaxed);
-                    continue;
-                }
+                if (!head_.compare_exchange_weak(at, after(at), sys::seq_cst, sys::relaxed)) continue;
                 const auto free = [&]() noexcept {
                     // [CQ2] Release: frees the slot. Pairs with the acquire in push().
                     place.stamp.store(at + one_lap(), sys::release);
