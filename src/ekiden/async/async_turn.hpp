@@ -160,6 +160,10 @@ auto spawn_with(lane_turn turn, const Executor& where, F&& f, Token&& token, spa
 /// turns. So end the coroutines that have or await turns before the loop is destroyed, or first call stop()
 /// and join() of the pool.
 ///
+/// A turn is outstanding work of the inner context of the lanes, so join() of a pool waits for its end. If
+/// the coroutine runs on another pool, and this pool stops, the coroutine and its turn end when this pool is
+/// destroyed. So destroy this pool first.
+///
 /// Throws operation_canceled if the lanes refuse or abandon the request, because a lane is full or closed, or
 /// because the inner context has stopped. Throws std::bad_alloc. Throws whatever lanes::post() throws.
 /// Throws std::system_error(resource_deadlock_would_occur) in the following cases, because two coroutines

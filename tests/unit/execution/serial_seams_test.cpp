@@ -12,6 +12,7 @@
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -382,6 +383,18 @@ TEST_CASE("The destructor of a function that close() abandons may wait for the p
                          pool.wait_idle();
                      })] {});
     CHECK(l.close(1) == 1);
+}
+
+TEST_CASE("A post to a strand on a full lane does not wait, and delays no wait_idle()") {
+    thread_pool pool(1);
+    const pool_lanes l(pool.get_executor(), {.lane_capacity = 1, .policy = when_full::block});
+    const strand s(l.get_executor(1));
+    pool.pause();
+    (void)l.post(1, [] {});
+    CHECK(s.post([] {}));
+    CHECK(!pool.wait_idle_for(std::chrono::milliseconds(1)));
+    CHECK(l.metrics().beyond == 1);
+    pool.resume();
 }
 
 // ---- the end of a thread, and fork

@@ -57,6 +57,7 @@ bool lanes_state::is_measured() const noexcept {
 
 /// Adds a task to its lane. Used if a capacity is set.
 bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
+    if (thread_record::here().entered != nullptr) order = task_order::immediate; // must not wait
     std::optional<post_scope> posting;
     lock guard(s.lock);
     // Without the lock, no other thread can make the inbox idle.
@@ -119,7 +120,6 @@ std::optional<bool> lanes_state::find_room(lane_shard& s, lane& here, const task
 bool lanes_state::may_wait_for_room(task_order order) const noexcept {
     if (order == task_order::immediate || thread_record::here().is_resuming) return false;
     if (serial_scope::is_beneath(this)) return false;
-    if (thread_record::here().entered != nullptr) return false; // a thread in a post_scope must not wait
     // Only a worker runs the lanes while it waits. Another thread that the inner context needs does not.
     thread_role* const role = role_scope::find(inner_.id());
     if (role != nullptr && role->as_worker() == nullptr) return false;

@@ -49,6 +49,7 @@ bool lanes_state::enqueue(lane_request& given, task_order order) {
         ~handle() { all.drop_handle(); }
     } const kept{*this};
 
+    if (thread_record::here().entered != nullptr) order = task_order::immediate; // must not wait
     std::optional<post_scope> posting(std::in_place, inner_);
     if (posting->is_refused()) {
         given.drop();
