@@ -3,6 +3,7 @@
 
 #include <ekiden/async/async_turn.hpp>
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/detail/post_scope.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/task_sink.hpp>
@@ -277,6 +278,23 @@ EKIDEN_MODEL(lanes_turn_ends_during_join, .load_buffering = false, .old_values =
     context.join();
     check::that(ran.read() == 1, "the function ran");
     elsewhere.join();
+}
+
+// The flag orders nothing, so only the end of the scope publishes the write.
+EKIDEN_MODEL(post_scope_ends_before_join, .load_buffering = false, .old_values = 2,
+             .about = "[PC1] [PC2] join sees what was done in a scope", .preemptions = 2, .spurious = 0) {
+    sys::cell<int> written{0};
+    sys::atomic<bool> has_entered{false};
+    joined_context context;
+    sys::thread poster([&] {
+        const post_scope posting(context);
+        has_entered.store(true, sys::relaxed);
+        written.write(1);
+    });
+    while (!has_entered.load(sys::relaxed)) sys::yield();
+    context.join();
+    check::that(written.read() == 1, "the write");
+    poster.join();
 }
 
 EKIDEN_MODEL(work_count_late_start_against_the_end,
