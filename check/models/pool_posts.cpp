@@ -53,8 +53,8 @@ public:
     }
     /// Runs all tasks, as a thread of the context.
     void run() {
-        const role here(id());
-        const role_scope scope(const_cast<role&>(here));
+        role here(id());
+        const role_scope scope(here);
         while (task* const next = take()) next->run();
     }
 

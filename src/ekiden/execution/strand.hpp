@@ -152,6 +152,8 @@ private:
         return here->enqueue_if_busy(given) ? queued : add_in_scope(here, context, given, queued, start);
     }
 
+    /// Does the same in a post_scope. Used if the strand may be idle or the inner context may refuse the
+    /// task. Not inline, because the usual case of add() would otherwise be slower by a quarter.
     template <class Result, class Start>
     [[nodiscard]] EKIDEN_NOINLINE static Result add_in_scope(state* here, const execution_context& context,
                                                              task* given, Result queued, Start start) {

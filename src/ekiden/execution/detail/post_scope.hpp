@@ -20,7 +20,7 @@ public:
     enum class way : unsigned char {
         refused, ///< the context accepts no tasks from this thread, which must not call leave()
         as_post, ///< a later end of the context waits for leave()
-        as_work  ///< the end of the context has begun, and waits for leave() as for outstanding work
+        as_work  ///< the end of the context has begun, and waits for leave(); counts as outstanding work, too
     };
 
     /// Enters, unless the context refuses tasks of this thread. With `is_due`, the thread enters even then,
