@@ -409,12 +409,14 @@ TEST_CASE("in the child, the destructor of a pipeline waits for a run that has b
 #if !defined(EKIDEN_TSAN)
     if (!ekiden_test::can_child_start_threads()) return;
     std::atomic<int> left{1};
+    std::atomic<bool> has_begun{false};
     std::atomic<bool> has_ended{false};
     const auto make = [&] {
         return ekiden::pipeline(ekiden::in_order_stage([&]() -> std::optional<int> {
                                     return left-- > 0 ? std::optional(1) : std::nullopt;
                                 }),
                                 ekiden::parallel_stage([&](int) {
+                                    has_begun = true;
                                     std::this_thread::sleep_for(50ms);
                                     has_ended = true;
                                 }));
@@ -423,7 +425,8 @@ TEST_CASE("in the child, the destructor of a pipeline waits for a run that has b
     CHECK(exit_code_of_child([&] {
               thread_pool fresh({.threads = 1});
               (void)line->start(fresh);
-              while (left == 1) std::this_thread::yield();
+              // The destructor stops the run: before the stage has begun, it may never begin.
+              while (!has_begun) std::this_thread::yield();
               delete line;
               return has_ended ? 0 : 1;
           })
