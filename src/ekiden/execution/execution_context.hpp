@@ -190,7 +190,7 @@ protected:
     }
 
     /// Sets the result of entrance_of_posts(). Call set_entrance() before any task is accepted. A context
-    /// needs an entrance if it refuses tasks although other tasks still run.
+    /// needs an entrance if it refuses tasks although other tasks still run, or if it stops for lack of work.
     void set_entrance(entrance& way_in) noexcept { entrance_ = &way_in; }
 
     // In the child of a fork(), the next functions have no effect on a context of the parent process.

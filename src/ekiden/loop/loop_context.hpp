@@ -7,6 +7,7 @@
 /// has no input and output.
 #pragma once
 
+#include <ekiden/execution/detail/post_scope.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/sync/wait_limit.hpp>
@@ -49,7 +50,7 @@ class shared_loop;
 /// Thread safety: all members except the destructor may be called concurrently. However, if the concurrency
 /// hint is 1, only one thread at a time may call a variant of run() or poll().
 /// Ordering: everything that the posting thread did before a post happens before the task runs.
-class loop_context final : public execution_context {
+class loop_context final : public execution_context, private entrance {
 public:
     /// The concurrency hint that allows any number of threads.
     static constexpr int many = std::numeric_limits<int>::max();
@@ -148,6 +149,10 @@ private:
     [[nodiscard]] bool reserve_source(const void* kind) noexcept override;
     void adopt(event_source& source) noexcept override;
     [[nodiscard]] bool take_over(task* refused) override { return accept(refused, task_order::usual); }
+
+    // The context does not stop for lack of work while a thread is in a post_scope.
+    [[nodiscard]] way enter(bool) noexcept override;
+    void leave(way) noexcept override;
 
     // Used by executor_type.
     bool accept(task* accepted, task_order order);

@@ -4,60 +4,32 @@
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
-#include <ekiden/execution/detail/post_count.hpp>
 #include <ekiden/execution/execution_context.hpp>
-#include <ekiden/sys/atomic.hpp>
 
-#include <cstdint>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The way of outside threads into a context, such as a pool. A context without tasks may be about to end, or
-/// may count as idle. It does neither while a thread is in its entrance.
+/// may count as idle. It does neither while a thread is in its entrance. Thread-safe.
 class entrance {
 public:
     enum class way : unsigned char {
         refused, ///< the context accepts no tasks from this thread, which must not call leave()
         as_post, ///< a later end of the context waits for leave()
-        as_work  ///< the end of the context has begun, and waits for leave(); counts as outstanding work, too
+        as_work  ///< the thread counts as outstanding work, even if the end of the context has begun
     };
 
     /// Enters, unless the context refuses tasks of this thread. With `is_due`, the thread enters even then,
     /// because it ends something that was accepted earlier. Called by threads that run no task of the
     /// context.
-    [[nodiscard]] way enter(bool is_due) noexcept {
-        if ((gate_.load(sys::relaxed) & closes_) == 0) {
-            posts_.begun();
-            // [PC1] seq_cst. Either this thread sees that the gate is closed, or the thread that closes the
-            // gate waits for leave().
-            if ((gate_.load(sys::seq_cst) & closes_) == 0) return way::as_post;
-            posts_.ended();
-        }
-        return enter_late(is_due) ? way::as_work : way::refused;
-    }
-    /// Leaves. The context may be destroyed before the call returns.
-    void leave(way entered) noexcept {
-        if (entered == way::as_post)
-            posts_.ended();
-        else
-            leave_late();
-    }
+    [[nodiscard]] virtual way enter(bool is_due) noexcept = 0;
+    /// Leaves. `entered` is the result of enter(). The context may be destroyed before the call returns.
+    virtual void leave(way entered) noexcept = 0;
 
 protected:
-    /// The gate is closed if one of the bits in `closes` is set.
-    entrance(const sys::atomic<std::uint32_t>& gate, std::uint32_t closes) noexcept
-        : gate_(gate), closes_(closes) {}
+    entrance() = default;
     ~entrance() = default;
-
-    post_count posts_;
-
-private:
-    [[nodiscard]] virtual bool enter_late(bool is_due) noexcept = 0;
-    virtual void leave_late() noexcept = 0;
-
-    const sys::atomic<std::uint32_t>& gate_;
-    const std::uint32_t closes_;
 };
 
 /// A post to a strand has two steps. It first pushes a function, and then gives the drain of the strand to

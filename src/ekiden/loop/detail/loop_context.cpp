@@ -8,6 +8,7 @@
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -32,6 +33,7 @@ loop_context::loop_context(int concurrency_hint) {
                              "1 or more, and loop_context::many");
     }
     set_gate(gate_, ends, holds);
+    set_entrance(*this);
     if (concurrency_hint == 1)
         solo_ = std::make_unique<solo_loop>(id());
     else
@@ -101,6 +103,15 @@ void loop_context::work_started() noexcept {
 void loop_context::work_finished() noexcept {
     if (is_in_forked_child()) return;
     with_engine([](auto& engine) { engine.work_finished(); });
+}
+
+entrance::way loop_context::enter(bool) noexcept {
+    if (!EKIDEN_MUTANT(loop_stops_beside_a_post)) work_started();
+    return way::as_work;
+}
+
+void loop_context::leave(way) noexcept {
+    if (!EKIDEN_MUTANT(loop_stops_beside_a_post)) work_finished();
 }
 
 void loop_context::executor_type::report_unhandled(const char*) const noexcept {

@@ -5,6 +5,7 @@
 
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/detail/post_scope.hpp>
+#include <ekiden/pool/detail/post_count.hpp>
 #include <ekiden/pool/detail/work_count.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -31,8 +32,24 @@ inline constexpr std::uint32_t refuses_outside = closed | refuses_all; ///< exce
 /// thread that joins the pool waits for both. Thread-safe.
 class pool_entrance final : public entrance {
 public:
-    explicit pool_entrance(const sys::atomic<std::uint32_t>& gate) noexcept
-        : entrance(gate, gate_bit::refuses_outside), gate_(gate) {}
+    explicit pool_entrance(const sys::atomic<std::uint32_t>& gate) noexcept : gate_(gate) {}
+
+    [[nodiscard]] way enter(bool is_due) noexcept override {
+        if ((gate_.load(sys::relaxed) & gate_bit::refuses_outside) == 0) {
+            posts_.begun();
+            // [PC1] seq_cst. Either this thread sees that the gate is closed, or the thread that closes the
+            // gate waits for leave().
+            if ((gate_.load(sys::seq_cst) & gate_bit::refuses_outside) == 0) return way::as_post;
+            posts_.ended();
+        }
+        return enter_late(is_due) ? way::as_work : way::refused;
+    }
+    void leave(way entered) noexcept override {
+        if (entered == way::as_post)
+            posts_.ended();
+        else
+            leave_late();
+    }
 
     /// Counts outstanding work that begins.
     void work_started() noexcept { work_.started(); }
@@ -56,7 +73,7 @@ public:
         return false;
     }
     /// Ends a post that counts as work. The pool may be destroyed before the call returns.
-    void leave_late() noexcept override {
+    void leave_late() noexcept {
         work_.finished();
         posts_.ended();
     }
@@ -85,7 +102,7 @@ public:
     void give_up() noexcept { work_.give_up(); }
 
 private:
-    [[nodiscard]] bool enter_late(bool is_due) noexcept override {
+    [[nodiscard]] bool enter_late(bool is_due) noexcept {
         if (!is_due) return joins_outstanding_work();
         posts_.begun();
         work_.started();
@@ -93,6 +110,7 @@ private:
     }
 
     const sys::atomic<std::uint32_t>& gate_;
+    post_count posts_;
     work_count work_;
 };
 

@@ -1,6 +1,6 @@
-/// The count of the threads outside of a context that are posting to strands and lanes on the context.
+/// The count of the threads outside of a pool that are posting to strands and lanes on the pool.
 ///
-/// Part: execution. Used by: post_scope. Private.
+/// Part: pool. Used by: pool_entrance. Private.
 #pragma once
 
 #include <ekiden/sync/wait_limit.hpp>
@@ -16,7 +16,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Counts posts, in places like those of work_count. Thread-safe.
 ///
-/// A thread calls begun() and then reads the gate of the context. Another thread closes the gate and then
+/// A thread calls begun() and then reads the gate of the pool. Another thread closes the gate and then
 /// calls await(). All these steps are seq_cst [PC1]. So the posting thread sees the closed gate, or await()
 /// waits for this thread.
 class post_count {
@@ -24,7 +24,7 @@ public:
     void begun() noexcept { word_of_this_thread().fetch_add(1, sys::seq_cst); } // [PC1]
     /// The count may be destroyed before the call returns.
     void ended() noexcept {
-        // [PC2] Release: publishes the tasks that were given to the context. Pairs with the acquire in
+        // [PC2] Release: publishes the tasks that were given to the pool. Pairs with the acquire in
         // await().
         word_of_this_thread().fetch_sub(1, sys::release);
     }
