@@ -5,14 +5,19 @@
 #define EKIDEN_SENDERS_TOKENS minimal_senders
 #define EKIDEN_SENDERS_SYNC_WAIT minimal_senders
 #include <ekiden/adapter/std_execution/as_sender.hpp>
+#include <ekiden/async/async_event.hpp>
+#include <ekiden/async/co_spawn.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/execution/use_future.hpp>
 #include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sync/event.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <future>
 #include <new>
 #include <optional>
@@ -80,6 +85,24 @@ private:
     bool throws_;
 };
 
+/// An executor of a pool that calls `before` whenever it gets a task.
+struct interrupted_executor : ekiden::task_sink<interrupted_executor> {
+    interrupted_executor(thread_pool& to, const std::function<void()>& called) : pool(&to), before(&called) {}
+    [[nodiscard]] thread_pool& context() const noexcept { return *pool; }
+    void on_work_started() const noexcept { pool->get_executor().on_work_started(); }
+    void on_work_finished() const noexcept { pool->get_executor().on_work_finished(); }
+    bool accept(ekiden::task* given, ekiden::task_order order) const {
+        (*before)();
+        return ekiden::accept_task(pool->get_executor(), given, order);
+    }
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return false; }
+    void report_unhandled(const char*) const noexcept {}
+    friend bool operator==(const interrupted_executor&, const interrupted_executor&) = default;
+
+    thread_pool* pool;
+    const std::function<void()>* before;
+};
+
 coroutine<> ends_at_once() { co_return; }
 
 } // namespace
@@ -124,6 +147,28 @@ TEST_CASE("as_sender completes with the exception of the executor's post()") {
     operation.start();
     CHECK(reached.how == ended_by::error);
     CHECK(reached.by == std::this_thread::get_id());
+}
+
+// The executor of the sender throws, and so drops the coroutine, while the thread passes another coroutine
+// on.
+TEST_CASE("an operation of as_sender completes once if it is started inside a post of another coroutine") {
+    thread_pool pool({.threads = 1});
+    sender_end reached;
+    auto operation =
+        ekiden::as_sender(slow_executor(pool, true), ends_at_once).connect(receiver_of_end{&reached});
+    ekiden::event event;
+    bool starts = false;
+    const std::function<void()> before = [&] {
+        if (std::exchange(starts, false)) operation.start();
+    };
+    const auto waits = [&]() -> coroutine<> { co_await async_wait(event); };
+    auto ended = ekiden::co_spawn(interrupted_executor(pool, before), waits, ekiden::use_future);
+    pool.wait_idle();
+    starts = true;
+    event.set();
+    ended.get();
+    pool.join();
+    CHECK(reached.how == ended_by::error);
 }
 
 TEST_CASE("a coroutine that is dropped during or after start() completes its sender once, as stopped") {

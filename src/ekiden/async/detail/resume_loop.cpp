@@ -147,8 +147,8 @@ EKIDEN_NOINLINE std::coroutine_handle<> end_elsewhere(coroutine_promise& ended) 
 
 } // namespace
 
-EKIDEN_NOINLINE posting_scope::posting_scope() noexcept
-    : outer_(std::exchange(thread_record::here().is_posting, true)) {}
+EKIDEN_NOINLINE posting_scope::posting_scope(bool is_posting) noexcept
+    : outer_(std::exchange(thread_record::here().is_posting, is_posting)) {}
 EKIDEN_NOINLINE posting_scope::~posting_scope() { thread_record::here().is_posting = outer_; }
 EKIDEN_NOINLINE bool posting_scope::is_here() noexcept { return thread_record::here().is_posting; }
 

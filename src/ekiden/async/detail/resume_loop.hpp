@@ -18,11 +18,12 @@ namespace detail {
 
 /// While this object exists, the thread passes a coroutine to an executor. If the executor refuses the
 /// coroutine, no frame is destroyed before the end of this object, because the caller may hold a lock or may
-/// be a part of the coroutine. A compiler may keep the address of thread-local data across a suspension. So
-/// these functions are not inline, because they may be called in a coroutine.
+/// be a part of the coroutine. If `is_posting` is false, the object hides the surrounding scopes instead. A
+/// compiler may keep the address of thread-local data across a suspension. So these functions are not inline,
+/// because they may be called in a coroutine.
 class posting_scope {
 public:
-    posting_scope() noexcept;
+    explicit posting_scope(bool is_posting = true) noexcept;
     ~posting_scope();
     posting_scope(const posting_scope&) = delete;
     posting_scope& operator=(const posting_scope&) = delete;

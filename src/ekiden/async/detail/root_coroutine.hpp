@@ -6,6 +6,7 @@
 #include <ekiden/async/detail/await_in_place.hpp>
 #include <ekiden/async/detail/coroutine_promise.hpp>
 #include <ekiden/async/detail/coroutine_service.hpp>
+#include <ekiden/async/detail/resume_loop.hpp>
 #include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/execution/executor.hpp>
@@ -119,10 +120,12 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
     counts_work_ = true;
     guard.fresh = nullptr;
     // The frame may be destroyed before these calls return.
-    if (starts_here)
+    if (starts_here) {
         run_coroutines(handle());
-    else
+    } else {
+        const posting_scope hidden(false); // the frame may go at once: no caller is a part of it
         accept_task(home, this, task_order::usual);
+    }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail
