@@ -12,11 +12,11 @@ for name in one two three; do
     "$program" "$connection" work --metrics "$folder/$name" &
     workers="$workers $!"
 done
+for name in one two three; do
+    until grep -qs "ekiden_worker_records_done_total{worker=\"$name\"}" "$folder/$name"; do sleep 0.1; done
+done
 "$program" "$connection" post
 kill -9 "${workers##* }" # another worker continues with its accounts
 until [ "$(psql "$connection" -Atc 'select count(*) from ekiden.record')" = 0 ]; do sleep 0.1; done
 psql "$connection" -c 'select * from balances order by account'
-for name in one two three; do
-    until grep -q "ekiden_worker_records_done_total{worker=\"$name\"}" "$folder/$name"; do sleep 0.1; done
-done
 [ "$(psql "$connection" -Atc 'select count(*), sum(balance) from balances')" = '10|0' ]
