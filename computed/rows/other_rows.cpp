@@ -6,6 +6,7 @@
 #include <ekiden/fork/fork_join.hpp>
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/lanes/lanes.hpp>
+#include <ekiden/sync/channel.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 
 #include <algorithm>
@@ -172,6 +173,27 @@ double timers(const setting& s) {
     return (producing + static_cast<double>(sys::now_ns() - begin)) / static_cast<double>(each * s.cores);
 }
 
+using items = channel<std::uint64_t>;
+
+/// An item that goes through a channel. One half of the threads, as many as cores, push, and the others pop.
+template <std::size_t Capacity>
+double channel_items(const setting& s) {
+    const unsigned pairs = std::max(s.cores / 2, 1U);
+    const std::uint64_t each =
+        static_cast<std::uint64_t>(s.scale * static_cast<double>(20'000 + 500 * s.cores)) / pairs;
+    items passed(Capacity);
+    return together(2 * pairs,
+                    [&](unsigned me) {
+                        for (std::uint64_t i = 0; i != each; ++i) {
+                            if (me % 2 == 0)
+                                (void)passed.push(i);
+                            else
+                                (void)passed.pop();
+                        }
+                    })
+           / static_cast<double>(each * pairs);
+}
+
 const bool added = add({"fork-join fib", "ekiden", &fork_join, 0})
                    && add({"uneven tree", "ekiden", &uneven_tree, 200})
                    && add({"loop of 100 us, awake", "ekiden", &loop<0>, 100'000})
@@ -180,7 +202,9 @@ const bool added = add({"fork-join fib", "ekiden", &fork_join, 0})
                    && add({"lane task, a producer per core", "ekiden", &lane_tasks<0, false>, 0})
                    && add({"lane task, Zipf keys, a producer per core", "ekiden", &lane_tasks<0, true>, 0})
                    && add({"strand task, a producer per core", "ekiden", &strand_tasks, 0})
-                   && add({"timer set and canceled, a thread per core", "ekiden", &timers, 0});
+                   && add({"timer set and canceled, a thread per core", "ekiden", &timers, 0})
+                   && add({"channel item, unbounded", "ekiden", &channel_items<items::unbounded>, 0})
+                   && add({"channel item, capacity 1024", "ekiden", &channel_items<1024>, 0});
 
 } // namespace
 } // namespace ekiden::rows

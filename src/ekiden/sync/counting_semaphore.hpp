@@ -70,8 +70,9 @@ public:
     /// permit was acquired.
     [[nodiscard]] bool try_acquire() noexcept {
         for (sys::back_off others;; others.wait()) { // repeats only while another thread is inside the lock
-            const attempt result =
-                lock_.try_count<-1>(most_quick, 1) ? attempt::done : lock_.try_run(is_some, take{*this});
+            const attempt result = lock_.try_count<-1>(most_quick, state_lock::shortest_pause)
+                                       ? attempt::done
+                                       : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;
         }
     }

@@ -12,11 +12,13 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 
 #if defined(EKIDEN_CHECKING)
 
-// In a model, a yield takes no time. The yield tells the model checker that the thread waits.
+// In a model, yields and pauses take no time. A yield tells the model checker that the thread waits.
 bool yield_briefly() noexcept {
     yield();
     return true;
 }
+
+void growing_pause::wait() noexcept {}
 
 void back_off::wait() noexcept { yield(); }
 
@@ -65,6 +67,11 @@ bool yield_briefly() noexcept {
     if (took > saved) resting_until_ns.store(end + rest * took, std::memory_order_relaxed);
     saved -= std::min(saved, took);
     return false;
+}
+
+void growing_pause::wait() noexcept {
+    for (unsigned i = 0; i != length_; ++i) spin_hint();
+    length_ = std::min(4 * length_, longest_);
 }
 
 void back_off::wait() noexcept {

@@ -1,4 +1,4 @@
-/// Short waits that spin first, then yield, and then sleep.
+/// Short waits that spin first, then yield, and then sleep. Pauses between attempts.
 ///
 /// Part: sys. Used by: sync.
 ///
@@ -16,6 +16,23 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// caller parks instead. If slow yields have cost the process more time than brief yields have saved, the
 /// function returns false for some time without a yield. Thread-safe. Orders nothing. Reads the clock twice.
 [[nodiscard]] bool yield_briefly() noexcept;
+
+/// Pauses between attempts to change a word that other processors change, too. An attempt has failed because
+/// another processor has just changed the word. During the pause, the word stays in the cache of that
+/// processor, which can make several steps. For all processors together, this is faster than a transfer of
+/// the word for each step. The more processors try, the more attempts fail. So each pause is 4 times as long
+/// as the pause before, up to a limit.
+class growing_pause {
+public:
+    /// Both lengths are numbers of calls of spin_hint().
+    growing_pause(unsigned shortest, unsigned longest) noexcept : length_(shortest), longest_(longest) {}
+    /// Pauses after a failed attempt.
+    void wait() noexcept;
+
+private:
+    unsigned length_;
+    const unsigned longest_;
+};
 
 /// A short wait until another thread has completed a few steps. Use this class if there is no word on which
 /// the thread can park. Call wait() before each check of the condition. A call of wait() lasts at most as

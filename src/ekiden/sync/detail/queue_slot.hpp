@@ -3,6 +3,7 @@
 /// Part: sync. Used by: slot_ring, segment_queue.
 #pragma once
 
+#include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/mutant.hpp>
 
@@ -19,6 +20,12 @@ enum class taken_from : std::uint8_t {
     done,
     none,  ///< the queue is full or empty
     closed ///< a push found the queue closed, or a pop found the queue closed and empty
+};
+
+/// The pauses of a push or pop between two attempts to acquire a position.
+class position_pause : public sys::growing_pause {
+public:
+    position_pause() noexcept : growing_pause(16, 2048) {} // computed for up to 128 processors
 };
 
 /// The lock of a queue whose items may throw when they are moved. The pushes and close() hold this lock.

@@ -80,6 +80,7 @@ public:
     [[nodiscard]] taken_from push(T& item) {
         const std::lock_guard one_at_a_time(pushes_);
         sys::back_off others;
+        position_pause pause;
         std::unique_ptr<segment> following;
         std::uint64_t at = tail_.at.load(sys::acquire); // [CQ5]
         for (;;) {
@@ -95,9 +96,8 @@ public:
             }
             if (place + 1 == SegmentSize && !following) following = make();
             const auto acquire = [&]() noexcept {
-                // [CQ3] Sequentially consistent: precedes the check for waiters, see channel.md. Acquire:
-                // reads the segment.
-                if (!tail_.at.compare_exchange_strong(at, at + one, sys::seq_cst, sys::acquire)) return false;
+                // [CQ3] Sequentially consistent: precedes the check for waiters, see channel.md.
+                if (!tail_.at.compare_exchange_strong(at, at + one, sys::seq_cst, sys::relaxed)) return false;
                 if (place + 1 == SegmentSize) add(*in, following.release());
                 return true;
             };
@@ -106,6 +106,8 @@ public:
                 in->slots[place].phase.store(slot::filled, sys::release);
             };
             if (in->slots[place].fill(item, acquire, publish)) return taken_from::done;
+            pause.wait();
+            at = tail_.at.load(sys::acquire); // [CQ5]
         }
     }
 
@@ -113,6 +115,7 @@ public:
     /// the queue is also closed. If the constructor of T throws, the removed item is destroyed.
     [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(is_nothrow) {
         sys::back_off others;
+        position_pause pause;
         std::uint64_t at = head_.at.load(sys::acquire); // [CQ5]
         for (;;) {
             segment* const in = head_.in.load(sys::relaxed); // as in push()
@@ -134,7 +137,11 @@ public:
                 known_tail_.store(end & ~closed, sys::release); // [CQ8]
             }
             // [CQ9] Sequentially consistent: size() needs one order of all pushes and pops.
-            if (!head_.at.compare_exchange_weak(at, at + one, sys::seq_cst, sys::acquire)) continue;
+            if (!head_.at.compare_exchange_strong(at, at + one, sys::seq_cst, sys::relaxed)) {
+                pause.wait();
+                at = head_.at.load(sys::acquire); // [CQ5]
+                continue;
+            }
             if (place + 1 == SegmentSize) go_on(*in, at);
             slot& from = in->slots[place];
             // [CQ1] Acquire: reads the item. Pairs with the release in push(). The loop waits only for a push

@@ -55,6 +55,7 @@ public:
     [[nodiscard]] taken_from push(T& item) noexcept(is_nothrow) {
         const std::lock_guard one_at_a_time(pushes_);
         sys::back_off others;
+        position_pause pause;
         std::uint64_t at = tail_.load(sys::relaxed);
         for (;;) {
             if ((at & closed_) != 0) return taken_from::closed;
@@ -71,6 +72,8 @@ public:
                     place.stamp.store(at + 1, sys::release);
                 };
                 if (place.fill(item, acquire, publish)) return taken_from::done;
+                pause.wait();
+                at = tail_.load(sys::relaxed);
                 continue;
             }
             // [CQ4] Sequentially consistent: follows the mark of a waiting push, see channel.md.
@@ -87,6 +90,7 @@ public:
     /// the queue is also closed. If the constructor of T throws, the removed item is destroyed.
     [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(is_nothrow) {
         sys::back_off others;
+        position_pause pause;
         std::uint64_t at = head_.load(sys::relaxed);
         for (;;) {
             slot& place = slots_[index(at)];
@@ -94,7 +98,11 @@ public:
             const std::uint64_t stamp = place.stamp.load(sys::acquire);
             if (stamp == at + 1) {
                 // [CQ4] Sequentially consistent: precedes the check for waiters, see channel.md.
-                if (!head_.compare_exchange_weak(at, after(at), sys::seq_cst, sys::relaxed)) continue;
+                if (!head_.compare_exchange_strong(at, after(at), sys::seq_cst, sys::relaxed)) {
+                    pause.wait();
+                    at = head_.load(sys::relaxed);
+                    continue;
+                }
                 const auto free = [&]() noexcept {
                     // [CQ2] Release: frees the slot. Pairs with the acquire in push().
                     place.stamp.store(at + one_lap(), sys::release);

@@ -57,14 +57,6 @@ state_lock::~state_lock() {
         sys::contract_broken("state_lock: destroyed while a thread or a coroutine waits for it");
 }
 
-// Pauses after a failed compare-exchange. The compare-exchange has failed because another processor has just
-// changed the word. During the pause, the word stays in the cache of that processor, which can make several
-// steps. For all processors together, this is faster than a transfer of the word for each step.
-void state_lock::step_aside() noexcept {
-    constexpr unsigned pauses = 8;
-    for (unsigned i = 0; i != pauses; ++i) sys::spin_hint();
-}
-
 // ---- waiting -----------------------------------------------------
 
 /// Wakes the thread of a waiter when a stop is requested.

@@ -226,10 +226,14 @@ public:
     /// Replaces the value by `change(value)` like apply(), but does not wait.
     template <class Change>
     [[nodiscard]] attempt try_apply(mask states, Change change) noexcept {
-        const attempt result = apply_now(states, change, 1); // a call that does not wait pauses briefly
+        const attempt result = apply_now(states, change, shortest_pause);
         if (result != attempt::busy || (word_.load(sys::relaxed) & locked) != 0) return result;
         return try_run(states, change); // this call enters the lock, because waiters must be served
     }
+
+    // The length of a pause, in calls of sys::spin_hint().
+    static constexpr unsigned shortest_pause = 8;
+    static constexpr unsigned longest_pause = 512; // about 12 us
 
     /// Adds `By` to the payload in one step, without waiting. State 0 must mean that the payload is 0, and
     /// state 1 must mean that the payload is not 0. The call orders memory like apply(). Returns false, and
@@ -239,7 +243,7 @@ public:
     ///   The new payload would be below 0 or above `most`.
     ///   The state would change while there are waiters.
     /// If another thread changes the word at the same time, the call pauses and tries again. `longest` is the
-    /// length of the longest pause, in calls of step_aside(). A call that must not wait passes 1.
+    /// length of the longest pause. A call that must not wait passes shortest_pause.
     template <int By>
     [[nodiscard]] bool try_count(std::uint32_t most, unsigned longest = longest_pause) noexcept {
         static_assert(By != 0);
@@ -459,17 +463,14 @@ private:
         // [SL1] Acquire and release, because this step both enters and leaves the lock.
         return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
     }
-    // Repeats `once` until it returns true. The more processors try, the more attempts fail. So each pause is
-    // 4 times as long as the pause before, up to `longest`. The function is not inlined, so that the first
-    // attempt needs no register for the length.
+    // Repeats `once` until it returns true. Pauses before each attempt. The function is not inlined, so that
+    // the first attempt needs no register for the length.
     template <class Once>
     EKIDEN_NOINLINE static attempt again(Once once, unsigned longest) noexcept {
         attempt result{};
-        unsigned pauses = 1;
-        do {
-            for (unsigned i = 0; i != pauses; ++i) step_aside();
-            pauses = pauses < longest ? 4 * pauses : longest;
-        } while (!once(result));
+        sys::growing_pause others(shortest_pause, longest);
+        do others.wait();
+        while (!once(result));
         return result;
     }
 
@@ -482,13 +483,6 @@ private:
         }
         return result;
     }
-
-    static void step_aside() noexcept;
-#if defined(EKIDEN_CHECKING)
-    static constexpr unsigned longest_pause = 1; // in a model, a pause takes no time
-#else
-    static constexpr unsigned longest_pause = 64; // in calls of step_aside(), about 12 us
-#endif
 
     template <class Change>
     EKIDEN_NOINLINE void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
