@@ -62,8 +62,9 @@ struct poster_metrics {
 /// posters can write to the same topic. Each accepted record is delivered or reported as failed, once.
 ///
 /// Thread safety: all members except the destructor may be called concurrently. Calls in one thread keep
-/// their order. A thread of the poster completes the futures, so a continuation on an inline_executor should
-/// be short. A call in that thread exceeds the capacity instead of waiting.
+/// their order. A thread of the poster completes the futures. If an executor runs a continuation in that
+/// thread, the continuation should be short. There, a post exceeds the capacity instead of waiting, close()
+/// does not wait, and the poster may be destroyed: its thread then reports the pending records later.
 class poster {
 public:
     /// Starts a poster. Returns before there is a connection. Throws std::invalid_argument for a setting or

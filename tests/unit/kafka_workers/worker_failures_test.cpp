@@ -195,6 +195,26 @@ TEST_CASE("kafka::worker_options: a wrong option is refused by its name, before 
               c.retry.then = ekiden::records::on_failure::dead_letter;
           }).find("retry.dead_letters")
           != std::string::npos);
+    using ekiden::records::on_failure;
+    const auto text_for_dead_letters = [&](on_failure then, const std::string& topic) {
+        return text_for([&](o c) {
+            c.topic = "t.parked";
+            c.retry.then = then;
+            c.retry.dead_letters = topic;
+        });
+    };
+    CHECK(text_for_dead_letters(on_failure::dead_letter, "t").empty());
+    CHECK(text_for_dead_letters(on_failure::dead_letter, std::string(249, 'd')).empty());
+    CHECK(text_for_dead_letters(on_failure::dead_letter, "t.parked").find("allowed is another topic")
+          != std::string::npos);
+    CHECK(text_for_dead_letters(on_failure::park_key, std::string(242, 'd')).empty());
+    for (const std::string& wrong : {std::string("t"), std::string(243, 'd')})
+        CHECK(text_for_dead_letters(on_failure::park_key, wrong).find("retry.dead_letters is")
+              != std::string::npos);
+    CHECK(text_for_dead_letters(static_cast<on_failure>(3), "d").find("retry.then is 3")
+          != std::string::npos);
+    CHECK(text_for([](o c) { c.mode = static_cast<kafka::delivery>(2); }).find("mode is 2")
+          != std::string::npos);
     const auto with_setting = [&](const char* name, const char* value) -> std::string {
         try {
             const kafka::worker made({.brokers = "127.0.0.1:1", .more = {{name, value}}}, pool.get_executor(),

@@ -49,7 +49,7 @@ private:
 /// A parameter of a statement, as text. An empty optional is NULL.
 using parameter = std::optional<std::string>;
 
-/// Replaces each '@' by the schema and a dot.
+/// Replaces each '@' by the schema in quotation marks and a dot.
 [[nodiscard]] std::string in_schema(std::string_view sql, const std::string& schema);
 
 /// Executes a statement on a connection. Throws error.
@@ -78,6 +78,8 @@ private:
 
 /// Throws std::invalid_argument if a setting is not allowed.
 void check(const settings& where);
+/// The same for the name of a schema.
+void check_schema(const std::string& schema);
 /// The same for the name of a queue. `what` names the class.
 void check_queue(std::string_view what, std::string_view option, const std::string& queue);
 
