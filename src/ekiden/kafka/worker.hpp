@@ -39,8 +39,8 @@ struct worker_options {
     std::string group; ///< The workers of a group share the partitions of the topic. Required.
     std::string topic; ///< The topic whose records are handled. Required.
     /// The name of this worker. The name must be unique in the group and the same after a restart. A second
-    /// worker with the name fences the first one. The transactional id is "<group>.<name>", and must be unique
-    /// among all groups of the brokers. Required for exactly_once.
+    /// worker with the name fences the first one. The transactional id is "<group>.<name>", and must be
+    /// unique among all groups of the brokers. Required for exactly_once.
     std::string name = {};
     delivery mode = delivery::exactly_once; ///< how often effects happen
     /// The number of offsets from the oldest record that is not done to the newest record that may begin, for
@@ -105,14 +105,14 @@ public:
     /// further function, waits for the running functions up to worker_options::revoke_limit, commits, and
     /// leaves the group. The calling thread receives the records meanwhile. Throws kafka::error if the worker
     /// cannot continue: `fenced` if another worker has the same name, otherwise `fatal`. Throws
-    /// std::system_error if the system refuses a thread. Throws std::logic_error if run() was called before. If
-    /// close() was called before the first run(), run() returns at once.
+    /// std::system_error if the system refuses a thread. Throws std::logic_error if run() was called before.
+    /// If close() was called before the first run(), run() returns at once.
     void run(std::stop_token stop = {}) { detail::run(*driver_, std::move(stop)); }
     /// Begins no further function, waits for the running functions until the limit, commits, and leaves the
     /// group. Then run() returns. If the limit has no deadline, the functions have
-    /// worker_options::revoke_limit. A stop request that came before, or an earlier close(), has set the limit
-    /// of the functions. Returns true if no function runs any more, all results are committed, and the group
-    /// was left. Returns false at the limit.
+    /// worker_options::revoke_limit. A stop request that came before, or an earlier close(), has set the
+    /// limit of the functions. Returns true if no function runs any more, all results are committed, and the
+    /// group was left. Returns false at the limit.
     [[nodiscard]] bool close(const wait_limit& limit) { return detail::close(*driver_, limit); }
     [[nodiscard]] bool close(const wait_duration& limit) {
         return close(static_cast<const wait_limit&>(limit));

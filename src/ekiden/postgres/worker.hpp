@@ -35,8 +35,8 @@ struct worker_options {
     /// larger number saves commits if keys have few records each. But a slow function then delays the other
     /// keys of its transaction.
     unsigned keys_per_commit = 1;
-    /// A transaction begins no further record after this time. So slow functions have short transactions. 0 ms
-    /// to 24 h.
+    /// A transaction begins no further record after this time. So slow functions have short transactions. 0
+    /// ms to 24 h.
     std::chrono::milliseconds commit_after{5};
     /// The longest time until an idle worker finds a new record. 1 ms to 1 min.
     std::chrono::milliseconds poll_every{20};
@@ -89,8 +89,8 @@ public:
 
     /// Returns the counters of this worker, and the progress of the queue for all its workers together, as
     /// one partition. Asks the server about the queue, over a connection of its own. If the server cannot be
-    /// asked, the metrics have no partition. In a queue with more than 100,000 records, the lag is 100,000, and
-    /// the oldest record is the oldest one of some 100,000 records. Throws std::bad_alloc.
+    /// asked, the metrics have no partition. In a queue with more than 100,000 records, the lag is 100,000,
+    /// and the oldest record is the oldest one of some 100,000 records. Throws std::bad_alloc.
     [[nodiscard]] records::worker_metrics metrics() const;
 
 private:

@@ -117,7 +117,8 @@ TEST_CASE("kafka::embedded_brokers: a topic that cannot exist is refused") {
     kafka::embedded_brokers brokers;
     for (const int partitions : {-1, 0, 10'001, std::numeric_limits<int>::max()})
         CHECK_THROWS_AS(brokers.create_topic("some", partitions), std::invalid_argument);
-    for (const char* name : {"", "a b"}) CHECK_THROWS_AS(brokers.create_topic(name, 1), std::invalid_argument);
+    for (const char* name : {"", "a b"})
+        CHECK_THROWS_AS(brokers.create_topic(name, 1), std::invalid_argument);
     brokers.create_topic("some", 1);
     CHECK_THROWS_AS(brokers.create_topic("some", 1), kafka::error);
 }

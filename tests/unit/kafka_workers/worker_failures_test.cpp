@@ -290,7 +290,8 @@ TEST_CASE("kafka::worker: a worker knows all parked keys, also while their topic
     chosen.retry.dead_letters = "dead";
     chosen.retry.then = ekiden::records::on_failure::park_key;
     std::atomic<int> calls{0};
-    running_worker worker(brokers.where(), pool, chosen, [&](const kafka::request&, kafka::reply&) { ++calls; });
+    running_worker worker(brokers.where(), pool, chosen,
+                          [&](const kafka::request&, kafka::reply&) { ++calls; });
     CHECK(eventually([&] { return worker.metrics().done + worker.metrics().dead_letters == 1; }));
     CHECK(calls == 0);
 }

@@ -192,8 +192,8 @@ TEST_CASE("a function that breaks its transaction fails, whatever it has done") 
     server.sql("create table checked (n int unique deferrable initially deferred)");
     const pg::settings where{.connection = server.connection()};
     pg::poster poster(where, {.queue = "in"});
-    const std::vector<std::string> ways{"good 1", "session", "syntax", "commit", "copy",  "pipeline",
-                                        "throws", "queue",  "late",   "good 2"};
+    const std::vector<std::string> ways{"good 1",   "session", "syntax", "commit", "copy",
+                                        "pipeline", "throws",  "queue",  "late",   "good 2"};
     for (const std::string& way : ways) REQUIRE(poster.post("k", way));
     REQUIRE(poster.flush(120s));
     running_worker worker(where, failing(records::on_failure::dead_letter),

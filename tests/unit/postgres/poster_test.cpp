@@ -41,7 +41,8 @@ TEST_CASE("a poster commits records in order, and each future has its own place"
     CHECK_THROWS_AS(poster.submit("k", "v").get(), ekiden::operation_canceled);
 }
 
-TEST_CASE("a record that the server refuses fails alone, and the others of its transaction keep their order") {
+TEST_CASE(
+    "a record that the server refuses fails alone, and the others of its transaction keep their order") {
     if (!private_server::is_available()) return;
     const private_server server;
     const pg::settings where{.connection = server.connection()};

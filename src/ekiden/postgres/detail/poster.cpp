@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <mutex>
 #include <exception>
+#include <mutex>
 #include <random>
 #include <span>
 
@@ -168,8 +168,8 @@ private:
         }
     }
 
-    /// Commits the records, or tells their futures what has gone wrong. If the server refuses several records,
-    /// commits each half of them separately, so that only the records fail that the server refuses.
+    /// Commits the records, or tells their futures what has gone wrong. If the server refuses several
+    /// records, commits each half of them separately, so that only the records fail that the server refuses.
     void commit(std::span<waiting_record> batch) {
         std::vector<outgoing> sent;
         std::size_t bytes = 0;
@@ -249,7 +249,7 @@ private:
                     server_->execute("rollback");
                     throw;
                 }
-            } catch (...) { // such as std::bad_alloc
+            } catch (...) {      // such as std::bad_alloc
                 server_.reset(); // ends the transaction
                 throw;
             }
