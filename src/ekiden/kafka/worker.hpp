@@ -50,9 +50,9 @@ struct worker_options {
     /// The maximum number of bytes of these records, with their headers, and of the outputs that wait for a
     /// commit. With more bytes, the partition pauses: records that have begun still add their outputs.
     std::size_t held_bytes = 16U << 20;
-    std::chrono::milliseconds commit_every{100}; ///< the time between commits while records complete
-    /// The time for which a revoked partition waits for its running functions. The other workers of the group
-    /// wait meanwhile.
+    std::chrono::milliseconds commit_every{100}; ///< The time between commits, 1 ms to 1 min.
+    /// The time for which a revoked partition waits for its running functions, 0 ms to 1 h. The other workers
+    /// of the group wait meanwhile.
     std::chrono::milliseconds revoke_limit{30'000};
     /// After this time without a sign of life, other workers get the partitions. 1 s to 30 minutes, within
     /// the limits of the brokers.
@@ -118,7 +118,8 @@ public:
         return close(static_cast<const wait_limit&>(limit));
     }
 
-    /// Returns the counters and the progress of each partition. The values are at most 100 ms old.
+    /// Returns the counters and the progress of each partition. The values are at most 200 ms old while
+    /// run() polls.
     [[nodiscard]] worker_metrics metrics() const { return detail::metrics(*driver_); }
 
 private:

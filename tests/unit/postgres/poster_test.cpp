@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <ekiden/postgres.hpp>
+#include <ekiden/postgres/detail/connection.hpp>
 #include <libpq-fe.h>
 #include <tests/unit/postgres/checker.hpp>
 #include <tests/unit/postgres/lossy_proxy.hpp>
@@ -223,6 +224,9 @@ TEST_CASE("a record of a caller's transaction appears with it, or never") {
     PQclear(PQexec(mine, "rollback"));
     CHECK(server.number("select count(*) from ekiden.record") == 1);
     CHECK_THROWS_AS((void)pg::post(mine, {"", "k", "2", {}}), std::invalid_argument);
+    const std::vector<records::outgoing> ten_bytes{{"in", "k", "12", {{"n", "v"}}}, {"in", "k", {}, {}}};
+    CHECK(pg::detail::insert_records(mine, "ekiden", ten_bytes, 10).size() == 2);
+    CHECK_THROWS_AS((void)pg::detail::insert_records(mine, "ekiden", ten_bytes, 9), pg::error);
     CHECK_THROWS_AS((void)pg::post(mine, {"in", "k", "2", {}}, "no_such_schema"), pg::error);
     CHECK_THROWS_AS((void)pg::post(mine, {"in", "k", "2", {}}, "no \"schema"), std::invalid_argument);
     PQfinish(mine);

@@ -141,7 +141,16 @@ records::headers unpacked(std::string_view bytes) {
 }
 
 std::vector<std::int64_t> insert_records(PGconn* on, const std::string& schema,
-                                         const std::vector<records::outgoing>& records) {
+                                         const std::vector<records::outgoing>& records, std::size_t most) {
+    std::size_t bytes = 0;
+    for (const records::outgoing& record : records) {
+        bytes += record.topic.size() + record.key.size() + (record.value ? record.value->size() : 0);
+        for (const auto& [name, value] : record.with) bytes += name.size() + value.size();
+    }
+    if (bytes > most)
+        throw error("ekiden: postgres: the records of a statement have " + std::to_string(bytes)
+                        + " bytes, allowed are " + std::to_string(most),
+                    "54000"); // program_limit_exceeded
     array queues, keys, values, with;
     for (const records::outgoing& record : records) {
         check_queue("postgres", "the queue of a record", record.topic);
