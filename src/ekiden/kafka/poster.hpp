@@ -64,7 +64,8 @@ struct poster_metrics {
 /// Thread safety: all members except the destructor may be called concurrently. Calls in one thread keep
 /// their order. A thread of the poster completes the futures. If an executor runs a continuation in that
 /// thread, the continuation should be short. There, a post exceeds the capacity instead of waiting, close()
-/// does not wait, and the poster may be destroyed: its thread then reports the pending records later.
+/// does not wait, and the poster may be destroyed: its thread then reports the pending records later. In the
+/// child of a fork(), the only allowed call is the destructor, which then does nothing.
 class poster {
 public:
     /// Starts a poster. Returns before there is a connection. Throws std::invalid_argument for a setting or

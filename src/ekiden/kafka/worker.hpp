@@ -84,7 +84,8 @@ struct worker_options {
 ///
 /// Thread safety: all members except the destructor may be called concurrently.
 /// Lifetime: the inner context must run the functions until the destructor has returned. The destructor waits
-/// for running functions.
+/// for running functions. In the child of a fork(), the only allowed call is the destructor, which then does
+/// nothing.
 template <ekiden::executor Executor = any_executor>
 class worker {
 public:

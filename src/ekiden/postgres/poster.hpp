@@ -55,7 +55,8 @@ struct poster_metrics {
 ///
 /// Thread safety: all members may be called concurrently, except the destructor. A thread of the poster
 /// completes the futures. If an executor runs a continuation in that thread, the continuation must not wait
-/// for the poster, and must not destroy it.
+/// for the poster, and must not destroy it. In the child of a fork(), the only allowed call is the
+/// destructor, which then does nothing.
 class poster {
 public:
     /// Connects and creates missing tables. Throws std::invalid_argument if a setting or an option is not

@@ -60,7 +60,8 @@ struct worker_options {
 /// coroutine runs in the default pool. Its transaction needs the connection anyway.
 ///
 /// Thread safety: all members may be called concurrently, except the destructor. The function is called by
-/// several threads at once.
+/// several threads at once. In the child of a fork(), the only allowed call is the destructor, which then
+/// does nothing.
 class worker {
 public:
     /// Constructs a worker for the function `f(const records::request&, postgres::reply&)`. Throws

@@ -2,6 +2,7 @@
 #include <ekiden/async.hpp>
 #include <ekiden/observe.hpp>
 #include <ekiden/postgres.hpp>
+#include <tests/unit/child_process.hpp>
 #include <tests/unit/postgres/checker.hpp>
 
 #include <atomic>
@@ -220,6 +221,21 @@ TEST_CASE("a worker may be closed before, destroyed without, and not run twice")
     stopped.request_stop();
     pg::worker worker(where, {.queue = "in"}, apply);
     CHECK_NOTHROW(worker.run(stopped.get_token()));
+    {
+        auto poster = std::make_unique<pg::poster>(where, pg::poster_options{.queue = "other"});
+        auto running = std::make_unique<pg::worker>(where, pg::worker_options{.queue = "in"}, apply);
+        const std::jthread runs([&] { running->run(); });
+        while (running->metrics().partitions.empty()) std::this_thread::yield();
+        CHECK(run_in_child([&] { // their threads do not exist in the child of a fork()
+                  poster.reset();
+                  running.reset();
+              })
+                  .exit_code
+              == 0);
+        CHECK(poster->post("k", "1")); // The child has not closed the connections.
+        CHECK(poster->flush(60s));
+        CHECK(running->close(60s));
+    }
 }
 
 TEST_CASE("an error that no retry mends ends run()") {

@@ -5,6 +5,7 @@
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/mutex.hpp>
 #include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/start_thread.hpp>
 
 #include <algorithm>
@@ -130,6 +131,7 @@ public:
         const std::lock_guard lock(mutex_);
         return metrics_;
     }
+    [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
     const poster_options& chosen() const noexcept { return chosen_; }
 
@@ -285,8 +287,9 @@ private:
     const settings where_;
     const poster_options chosen_;
     const std::string id_;
-    std::unique_ptr<detail::connection> server_; // of the thread
-    std::int64_t committed_ = 0;                 // of the thread
+    const std::uint16_t generation_ = sys::fork_generation(); // of the process that has made the poster
+    std::unique_ptr<detail::connection> server_;              // of the thread
+    std::int64_t committed_ = 0;                              // of the thread
 
     mutable mutex mutex_;
     std::deque<waiting_record> queue_;
@@ -301,7 +304,9 @@ private:
 };
 
 poster::poster(const settings& where, const poster_options& chosen) : core_(new core(where, chosen)) {}
-poster::~poster() = default;
+poster::~poster() {
+    if (core_->is_in_forked_child()) static_cast<void>(core_.release()); // its thread is not here
+}
 
 bool poster::post(std::string_view key, std::optional<std::string_view> value, const headers& with) {
     std::optional<promise<position>> nobody;
