@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
@@ -78,5 +79,9 @@ TEST_CASE("kafka::worker: in the child of a fork, the destructor does not wait f
     using worker = kafka::worker<ekiden::thread_pool::executor_type>;
     auto made = std::make_unique<worker>(kafka::settings{.brokers = "127.0.0.1:1"}, pool.get_executor(),
                                          ending_worker(kafka::delivery::exactly_once), nothing);
-    CHECK(ekiden_test::run_in_child([&] { made.reset(); }).exit_code == 0);
+    CHECK(ekiden_test::run_in_child([&] {
+              made.reset();
+              std::_Exit(0); // without a search for leaks, because the object stays
+          }).exit_code
+          == 0);
 }
