@@ -64,6 +64,8 @@ void check(prometheus_page::labels with) {
         check_name("label", one.name, '_', "letters, digits and '_', with no digit in front");
         if (one.name == "le" || one.name.starts_with("__"))
             refuse("label", one.name, "a name that Prometheus does not use itself");
+        if (std::any_of(with.begin(), &one, [&](const auto& other) { return other.name == one.name; }))
+            refuse("label", one.name, "a name that no other label of the value has");
     }
 }
 
