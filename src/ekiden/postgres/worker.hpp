@@ -38,7 +38,8 @@ struct worker_options {
     /// A transaction begins no further record after this time. So slow functions have short transactions. 0
     /// ms to 24 h.
     std::chrono::milliseconds commit_after{5};
-    /// The longest time until an idle worker finds a new record. 1 ms to 1 min.
+    /// The longest time until an idle worker finds a new record. 1 ms to 1 min. It takes longer if some
+    /// hundred keys or more wait for a retry.
     std::chrono::milliseconds poll_every{20};
     /// If a function does not use its connection for this time, the server ends the transaction, and the
     /// record runs again. So a process that was stopped does not keep its keys forever. 1 s to 24 h.

@@ -72,7 +72,9 @@ struct worker_metrics {
     std::uint64_t fenced = 0;     ///< number of refusals because another worker has taken over
     std::uint64_t reconnects = 0; ///< number of new connections or producers after an error
     std::uint64_t rebalances = 0; ///< number of changes of the set of partitions
-    histogram_snapshot in_lanes;  ///< the time from the receipt of a record to the end of its function, in ns
+    /// The time from the receipt of a record to the end of its function, in ns. PostgreSQL: the time of the
+    /// transaction of the record.
+    histogram_snapshot in_lanes;
 };
 
 /// Returns the name of a state, such as "running".

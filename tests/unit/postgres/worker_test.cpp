@@ -70,6 +70,21 @@ TEST_CASE("two records of a key never run at the same time, and keys run in para
     CHECK(calls == 200);
 }
 
+TEST_CASE("a transaction has no more records than are allowed, also if more keys are allowed") {
+    if (!private_server::is_available()) return;
+    const private_server server;
+    make_checker(server);
+    const pg::settings where{.connection = server.connection()};
+    pg::poster poster(where, {.queue = "in"});
+    post_numbers(poster, 20, 2);
+    REQUIRE(poster.flush(120s));
+    running_worker worker(
+        where, {.queue = "in", .connections = 1, .records_per_commit = 1, .keys_per_commit = 1'000}, apply);
+    REQUIRE(drains(server));
+    worker.end();
+    CHECK(worker->metrics().commits == 40);
+}
+
 TEST_CASE("a slow key does not stop the others") {
     if (!private_server::is_available()) return;
     const private_server server;

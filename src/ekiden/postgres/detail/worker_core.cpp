@@ -169,7 +169,9 @@ void worker::core::recover(session& mine, const error& failure) {
 }
 
 void worker::core::turn(session& mine) {
-    const std::vector<std::string> keys = keys_.take(*mine.server, chosen_.keys_per_commit);
+    // Each key has at least one record.
+    const std::vector<std::string> keys =
+        keys_.take(*mine.server, std::min(chosen_.keys_per_commit, chosen_.records_per_commit));
     if (keys.empty()) return;
     std::vector<std::string> again;
     try {
