@@ -80,7 +80,7 @@ public:
     /// Sends a record later. Returns true if the record was accepted. A value of std::nullopt makes a
     /// tombstone. Returns false without room, after close(), after a fatal error, and if the number of
     /// partitions has changed. Throws std::invalid_argument if the record is larger than the setting
-    /// "message.max.bytes". Throws std::bad_alloc.
+    /// "message.max.bytes", or if the name of a header has a zero byte. Throws std::bad_alloc.
     [[nodiscard]] bool post(std::string_view key, std::optional<std::string_view> value,
                             const headers& with = {}) const;
     /// Sends a record like post(). The future gets the place of the record when all in-sync replicas have it.
