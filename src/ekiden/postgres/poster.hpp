@@ -50,8 +50,8 @@ struct poster_metrics {
 /// the records again only if the transaction has not ended. So each record is in the table once.
 ///
 /// The server can refuse a record, for example because its key is too long for an index. Incompressible keys
-/// of more than about 2,600 bytes are too long. A record may have 500,000,000 bytes. If a record is refused,
-/// the poster commits the other records without this record.
+/// of more than about 2,600 bytes are too long. A record may have at most 500,000,000 bytes. If a record is
+/// refused, the poster commits the other records without this record.
 ///
 /// Thread safety: all members may be called concurrently, except the destructor. A thread of the poster
 /// completes the futures. If an executor runs a continuation in that thread, the continuation must not wait

@@ -253,7 +253,7 @@ private:
                 }
             } catch (...) {      // such as std::bad_alloc
                 server_.reset(); // ends the transaction
-                throw;
+                if (!ids) throw; // otherwise, the COMMIT is in doubt
             }
             delay = detail::next_delay(delay);
             if (stop_.wait_for(delay)) return {};
