@@ -44,7 +44,7 @@ public:
 
     // ---- the lanes, in any thread
 
-    [[nodiscard]] bool begin(held_record& r) { return core_.begin(r); }
+    [[nodiscard]] bool begin(held_record& r);
     void succeed(held_record& r, reply&& outputs) noexcept;
     void fail(held_record& r, const std::exception_ptr& reason) noexcept;
     void abandon(held_record& r) noexcept;

@@ -55,6 +55,14 @@ std::uint64_t lane_of(const held_record& r) noexcept {
     return std::hash<std::string_view>()(r.key) + (partition + 1) * odd;
 }
 
+bool worker_driver::begin(held_record& r) {
+    // Relaxed is enough: an earlier record of the key was abandoned in this lane, or before this record was
+    // posted. A later record must not run before it.
+    if (!is_abandoned_.load(sys::relaxed)) return core_.begin(r);
+    core_.abandoned(r);
+    return false;
+}
+
 void worker_driver::succeed(held_record& r, reply&& outputs) noexcept {
     trace::mark("kafka: done", static_cast<std::uint32_t>(r.id.offset));
     if (auto fault = fault_of(outputs)) return core_.ended(r, *fault);
