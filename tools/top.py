@@ -53,7 +53,7 @@ class Files:
         for path in self.paths:
             try:
                 if time.time() - os.stat(path).st_mtime < SILENT:
-                    with open(path, encoding="utf-8", errors="replace") as page:
+                    with open(path, encoding="utf-8", errors="replace", newline="") as page:  # a key can contain a carriage return
                         found.append(page.read())
             except FileNotFoundError:
                 pass  # its program has not begun

@@ -164,7 +164,7 @@ def page_text(counter, workers, lanes):
                   f"ekiden_pool_queue_delay_seconds_count{label} {total}"]
         lines.append(f'ekiden_pool_slow_task_seconds{{pool="{pool}",rank="1",thread="3",task="<script>hit=1</script>",'
                      f'waits_for="a \\"quoted\\" \\\\ lock"}} 1.5')
-    lines += [f'x_lane_longest_wait_seconds{{rank="{i}",key="</td><b>key {i}"}} {i * 1e-6}' for i in range(lanes)]
+    lines += [f'x_lane_longest_wait_seconds{{rank="{i}",key="</td><b>key\r{i}"}} {i * 1e-6}' for i in range(lanes)]
     return "\n".join(lines) + "\n"
 
 
@@ -211,7 +211,7 @@ def check_program(page, pictures):
                 check(value == "" if expected is None else math.isclose(float(value), expected, rel_tol=1e-6),
                       f"{chart['title']}, {series['name']}: {value}, not {expected}")
         rows = rows_of(page, "hot lanes")
-        check(len(rows) == 20 and rows[0] == ["</td><b>key 999", "999 us"], f"the hot lanes: {rows[:2]}, {len(rows)} rows")
+        check(len(rows) == 20 and rows[0] == ["</td><b>key?999", "999 us"], f"the hot lanes: {rows[:2]}, {len(rows)} rows")
         check("and 980 more" in page.get("document.querySelector('[data-list=\"hot lanes\"]').textContent"), "1000 lanes")
         check(rows_of(page, "the last slow tasks") == [["<script>hit=1</script>", "3", 'a "quoted" \\ lock', "1.5 s"]] * 2,
               f"the slow tasks: {rows_of(page, 'the last slow tasks')}")

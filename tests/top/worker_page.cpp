@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     slow.paused = records::pause_reason::window;
     slow.lag = 20'000;
     slow.oldest_offset = 17;
-    slow.oldest_key = "odd \"key\"\x1b[2J";
+    slow.oldest_key = "odd\r\"key\"\x1b[2J";
     slow.oldest_age = std::chrono::milliseconds(2500);
     ekiden::prometheus_page page;
     records::add_metrics(page, metrics, argv[1]);

@@ -25,8 +25,9 @@ public:
     embedded_brokers(const embedded_brokers&) = delete;
     embedded_brokers& operator=(const embedded_brokers&) = delete;
 
-    /// Creates a topic. Without this call, the first use of a topic creates it with 4 partitions. Throws
-    /// kafka::error if the topic exists or the number is not allowed.
+    /// Creates a topic with 1 to 10,000 partitions. Without this call, the first use of a topic creates it
+    /// with 4 partitions. Throws std::invalid_argument if the name or the number is not allowed, and
+    /// kafka::error if the topic exists.
     void create_topic(const std::string& topic, int partitions);
     /// Returns the settings for posters and workers.
     [[nodiscard]] settings where() const;

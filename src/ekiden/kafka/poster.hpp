@@ -62,8 +62,10 @@ struct poster_metrics {
 /// posters can write to the same topic. Each accepted record is delivered or reported as failed, once.
 ///
 /// Thread safety: all members except the destructor may be called concurrently. Calls in one thread keep
-/// their order. A thread of the poster completes the futures, so a continuation on an inline_executor should
-/// be short. A call in that thread exceeds the capacity instead of waiting.
+/// their order. A thread of the poster completes the futures. If an executor runs a continuation in that
+/// thread, the continuation should be short. There, a post exceeds the capacity instead of waiting, close()
+/// does not wait, and the poster may be destroyed: its thread then reports the pending records later. In the
+/// child of a fork(), the only allowed call is the destructor, which then does nothing.
 class poster {
 public:
     /// Starts a poster. Returns before there is a connection. Throws std::invalid_argument for a setting or
@@ -78,7 +80,7 @@ public:
     /// Sends a record later. Returns true if the record was accepted. A value of std::nullopt makes a
     /// tombstone. Returns false without room, after close(), after a fatal error, and if the number of
     /// partitions has changed. Throws std::invalid_argument if the record is larger than the setting
-    /// "message.max.bytes". Throws std::bad_alloc.
+    /// "message.max.bytes", or if the name of a header has a zero byte. Throws std::bad_alloc.
     [[nodiscard]] bool post(std::string_view key, std::optional<std::string_view> value,
                             const headers& with = {}) const;
     /// Sends a record like post(). The future gets the place of the record when all in-sync replicas have it.

@@ -39,7 +39,8 @@ struct worker_options {
     std::string group; ///< The workers of a group share the partitions of the topic. Required.
     std::string topic; ///< The topic whose records are handled. Required.
     /// The name of this worker. The name must be unique in the group and the same after a restart. A second
-    /// worker with the name fences the first one. Required for exactly_once.
+    /// worker with the name fences the first one. The transactional id is "<group>.<name>", and must be
+    /// unique among all groups of the brokers. Required for exactly_once.
     std::string name = {};
     delivery mode = delivery::exactly_once; ///< how often effects happen
     /// The number of offsets from the oldest record that is not done to the newest record that may begin, for
@@ -49,9 +50,9 @@ struct worker_options {
     /// The maximum number of bytes of these records, with their headers, and of the outputs that wait for a
     /// commit. With more bytes, the partition pauses: records that have begun still add their outputs.
     std::size_t held_bytes = 16U << 20;
-    std::chrono::milliseconds commit_every{100}; ///< the time between commits while records complete
-    /// The time for which a revoked partition waits for its running functions. The other workers of the group
-    /// wait meanwhile.
+    std::chrono::milliseconds commit_every{100}; ///< The time between commits, 1 ms to 1 min.
+    /// The time for which a revoked partition waits for its running functions, 0 ms to 1 h. The other workers
+    /// of the group wait meanwhile.
     std::chrono::milliseconds revoke_limit{30'000};
     /// After this time without a sign of life, other workers get the partitions. 1 s to 30 minutes, within
     /// the limits of the brokers.
@@ -83,7 +84,8 @@ struct worker_options {
 ///
 /// Thread safety: all members except the destructor may be called concurrently.
 /// Lifetime: the inner context must run the functions until the destructor has returned. The destructor waits
-/// for running functions.
+/// for running functions. In the child of a fork(), the only allowed call is the destructor, which then does
+/// nothing.
 template <ekiden::executor Executor = any_executor>
 class worker {
 public:
@@ -104,17 +106,21 @@ public:
     /// further function, waits for the running functions up to worker_options::revoke_limit, commits, and
     /// leaves the group. The calling thread receives the records meanwhile. Throws kafka::error if the worker
     /// cannot continue: `fenced` if another worker has the same name, otherwise `fatal`. Throws
-    /// std::logic_error if run() was called before. After close(), run() returns at once.
+    /// std::system_error if the system refuses a thread. Throws std::logic_error if run() was called before.
+    /// If close() was called before the first run(), run() returns at once.
     void run(std::stop_token stop = {}) { detail::run(*driver_, std::move(stop)); }
     /// Begins no further function, waits for the running functions until the limit, commits, and leaves the
-    /// group. Then run() returns. Returns true if no function runs any more, all results are committed, and
-    /// the group was left.
+    /// group. Then run() returns. If the limit has no deadline, the functions have
+    /// worker_options::revoke_limit. A stop request that came before, or an earlier close(), has set the
+    /// limit of the functions. Returns true if no function runs any more, all results are committed, and the
+    /// group was left. Returns false at the limit.
     [[nodiscard]] bool close(const wait_limit& limit) { return detail::close(*driver_, limit); }
     [[nodiscard]] bool close(const wait_duration& limit) {
         return close(static_cast<const wait_limit&>(limit));
     }
 
-    /// Returns the counters and the progress of each partition. The values are at most 100 ms old.
+    /// Returns the counters and the progress of each partition. The values are at most 200 ms old while
+    /// run() polls.
     [[nodiscard]] worker_metrics metrics() const { return detail::metrics(*driver_); }
 
 private:

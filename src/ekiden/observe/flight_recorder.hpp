@@ -52,9 +52,9 @@ public:
     flight_recorder& operator=(const flight_recorder&) = delete;
 
     /// Saves the events of the last `length` to a file, and returns the path of the file. The text `trigger`
-    /// becomes part of the file's name, in which letters and digits are kept and `-` replaces all other
-    /// characters. A file appears only when it is complete. If there are more than `most_files` files, the
-    /// oldest file is deleted.
+    /// becomes part of the file's name: its first 100 characters, in which letters and digits are kept and
+    /// `-` replaces all other characters. A file appears only when it is complete. If there are more than
+    /// `most_files` files, the oldest file is deleted.
     ///
     /// Returns an empty string if the last file was saved less than `pause` ago, if the file cannot be
     /// written, or if there is no memory. A call takes about as long as write_chrome_trace(). The call must

@@ -28,7 +28,9 @@ struct prometheus_label {
 ///
 /// Adding a value can throw std::bad_alloc. Adding a value throws std::invalid_argument if the format does
 /// not allow the name, or if the name of a counter does not end in "_total". Adding a value also throws
-/// std::invalid_argument if the name, without "_total", is already the name of another kind of metric.
+/// std::invalid_argument if the name, without "_total", is already the name of another kind of metric, or if
+/// two labels have the same name. Use no name that is the name of a histogram with "_bucket", "_sum" or
+/// "_count" at its end.
 class prometheus_page {
 public:
     /// The labels of one value.

@@ -88,9 +88,9 @@ public:
     };
 
     /// Writes the completed requests as CSV with the columns arrival_ns, key, service_ns and block_ns. The
-    /// lines are in the order of the arrivals, and times count from the first arrival. Check the state of the
-    /// stream after the call. Throws std::bad_alloc, and whatever the stream throws. Requests may arrive and
-    /// end during the call.
+    /// lines are in the order of the arrivals, and times count from the arrival of the first line. Check the
+    /// state of the stream after the call. Throws std::bad_alloc, and whatever the stream throws. Requests
+    /// may arrive and end during the call.
     [[nodiscard]] summary write_csv(std::ostream& to) const;
 
 private:

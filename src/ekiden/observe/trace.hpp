@@ -94,12 +94,13 @@ struct track {
 /// A copy of the recorded events, as a plain value.
 struct snapshot {
     std::vector<track> tracks; ///< one track for each thread with events
-    std::int64_t length = 0;   ///< nanoseconds from the start of the recording to this copy, or to stop()
+    std::int64_t length = 0;   ///< nanoseconds from the time 0 of the events to this copy, or to stop()
     std::uint64_t lost = 0;    ///< number of events that were lost because their threads got no memory
 };
 
 /// Returns a copy of the events since the last start(). Threads keep running during the call. The copy may or
-/// may not contain events that are recorded during the call. A call soon after start() takes some
+/// may not contain events that are recorded during the call. If the recording is longer than half a day, the
+/// copy contains the newest hours: 13 hours with a counter of 3 GHz. A call soon after start() takes some
 /// milliseconds, because it compares two clocks. Throws std::bad_alloc. Any thread may call this function.
 [[nodiscard]] snapshot take();
 /// Returns a copy like take(), but only of the events of the last `newest`, as if the recording had started

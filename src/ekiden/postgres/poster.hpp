@@ -36,7 +36,7 @@ struct poster_options {
 struct poster_metrics {
     std::uint64_t posted = 0;     ///< accepted records
     std::uint64_t committed = 0;  ///< records that are in the table
-    std::uint64_t rejected = 0;   ///< records that were refused for lack of room
+    std::uint64_t rejected = 0;   ///< records that post() or submit() has refused
     std::uint64_t failed = 0;     ///< records that the server has refused
     std::uint64_t commits = 0;    ///< transactions
     std::uint64_t reconnects = 0; ///< times that a connection was lost and opened again
@@ -49,7 +49,14 @@ struct poster_metrics {
 /// lost during COMMIT, the poster reads from the server whether the transaction has ended. The poster posts
 /// the records again only if the transaction has not ended. So each record is in the table once.
 ///
-/// Thread safety: all members may be called concurrently, except the destructor.
+/// The server can refuse a record, for example because its key is too long for an index. Incompressible keys
+/// of more than about 2,600 bytes are too long. A record may have at most 500,000,000 bytes. If a record is
+/// refused, the poster commits the other records without this record.
+///
+/// Thread safety: all members may be called concurrently, except the destructor. A thread of the poster
+/// completes the futures. If an executor runs a continuation in that thread, the continuation must not wait
+/// for the poster, and must not destroy it. In the child of a fork(), the only allowed call is the
+/// destructor, which then does nothing.
 class poster {
 public:
     /// Connects and creates missing tables. Throws std::invalid_argument if a setting or an option is not
@@ -101,7 +108,8 @@ private:
 /// of `schema` must exist: see create_tables().
 ///
 /// Order: if two transactions change the same row and then post, their records have the order of the changes.
-/// Post after the change. Throws error, and std::invalid_argument if the name of the queue is not allowed.
+/// Post after the change. Throws error, and std::invalid_argument if the name of the queue or of the schema
+/// is not allowed.
 records::position post(pg_conn* inside, const records::outgoing& record,
                        const std::string& schema = "ekiden");
 

@@ -18,7 +18,8 @@ namespace ekiden::inline EKIDEN_ABI::postgres {
 /// that the function makes on this connection, the records that it sends, and the end of its record are one
 /// transaction.
 ///
-/// One thread at a time may use a reply. The function must not end the transaction.
+/// One thread at a time may use a reply. The function must not end the transaction. Change settings of the
+/// session only with `set local`, because the connection also serves other records.
 class reply : public records::reply {
 public:
     /// For the worker.

@@ -16,7 +16,7 @@ struct settings {
     /// The connection string of libpq, for example "host=/run/postgresql dbname=bank". Must not be empty. An
     /// attempt to connect takes at most 5 s, unless the string sets `connect_timeout`.
     std::string connection;
-    /// The schema with the tables. Lower-case letters, digits and `_`, at most 40 characters.
+    /// The schema with the tables. 1 to 40 lower-case letters, digits and `_`, not beginning with a digit.
     std::string schema = "ekiden";
 };
 

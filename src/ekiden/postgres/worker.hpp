@@ -35,12 +35,14 @@ struct worker_options {
     /// larger number saves commits if keys have few records each. But a slow function then delays the other
     /// keys of its transaction.
     unsigned keys_per_commit = 1;
-    /// A transaction begins no further record after this time. So slow functions have short transactions.
+    /// A transaction begins no further record after this time. So slow functions have short transactions. 0
+    /// ms to 24 h.
     std::chrono::milliseconds commit_after{5};
-    /// The longest time until an idle worker finds a new record. 1 ms to 1 min.
+    /// The longest time until an idle worker finds a new record. 1 ms to 1 min. It takes longer if some
+    /// hundred keys or more wait for a retry.
     std::chrono::milliseconds poll_every{20};
     /// If a function does not use its connection for this time, the server ends the transaction, and the
-    /// record runs again. So a process that was stopped does not keep its keys forever. At least 1 s.
+    /// record runs again. So a process that was stopped does not keep its keys forever. 1 s to 24 h.
     std::chrono::milliseconds transaction_limit{60'000};
     records::retry_options retry = {}; ///< what happens after a function has thrown
 };
@@ -59,7 +61,8 @@ struct worker_options {
 /// coroutine runs in the default pool. Its transaction needs the connection anyway.
 ///
 /// Thread safety: all members may be called concurrently, except the destructor. The function is called by
-/// several threads at once.
+/// several threads at once. In the child of a fork(), the only allowed call is the destructor, which then
+/// does nothing.
 class worker {
 public:
     /// Constructs a worker for the function `f(const records::request&, postgres::reply&)`. Throws
@@ -75,7 +78,8 @@ public:
 
     /// Creates missing tables, and handles records until a stop is requested or close() is called. The
     /// records that run then are finished. Throws error if the server cannot be reached at first, or for an
-    /// error that a retry cannot mend. A connection that is lost later is opened again. May be called once.
+    /// error that a retry cannot mend. A connection that is lost later is opened again. Throws
+    /// std::system_error if the system refuses a thread, and std::logic_error if run() was called before.
     void run(std::stop_token stop = {});
 
     /// Begins no more records, and waits until run() has returned. Returns false at the limit. Then
@@ -87,7 +91,8 @@ public:
 
     /// Returns the counters of this worker, and the progress of the queue for all its workers together, as
     /// one partition. Asks the server about the queue, over a connection of its own. If the server cannot be
-    /// asked, the metrics have no partition. The lag is at most 100,000. Throws std::bad_alloc.
+    /// asked, the metrics have no partition. In a queue with more than 100,000 records, the lag is 100,000,
+    /// and the oldest record is the oldest one of some 100,000 records. Throws std::bad_alloc.
     [[nodiscard]] records::worker_metrics metrics() const;
 
 private:

@@ -23,7 +23,8 @@ struct request {
     bool has_key = true;    ///< False for a record without a key. Such records have no order.
     bool has_value = true;  ///< False for a tombstone.
     const headers& with;    ///< the headers of the record
-    unsigned attempt = 1;   ///< 1 for the first call. Increases with each retry of this process.
+    /// 1 for the first call. Increases with each retry. Kafka: only calls of this process count.
+    unsigned attempt = 1;
     /// The generation of the consumer group. Useful for diagnosis only: a group that is deleted starts again
     /// with a small number. Always 0 in PostgreSQL.
     std::int32_t generation = 0;

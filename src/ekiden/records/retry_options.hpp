@@ -25,7 +25,8 @@ enum class on_failure : std::uint8_t {
 
 /// The options for a function that throws. The key of the record waits during a retry. Other keys continue.
 struct retry_options {
-    /// The number of calls before `then` decides. At least 1, and in PostgreSQL at most 1,000,000.
+    /// The number of calls before `then` decides. At least 1, and in PostgreSQL at most 1,000,000. In
+    /// PostgreSQL, a call does not count if it fails behind another record of its key in its transaction.
     unsigned attempts = 5;
     /// The time before the first retry, which doubles with each retry. From 0 ms to 24 h.
     std::chrono::milliseconds delay{100};

@@ -39,14 +39,17 @@ struct partition_metrics {
     std::int32_t partition = 0; ///< the partition of the topic; 0 in PostgreSQL
     partition_state state = partition_state::running; ///< what the worker does with the partition
     pause_reason paused = pause_reason::none;         ///< why the worker receives no records
-    std::int64_t lag = -1;           ///< The number of records that are not done, or -1 if it is unknown.
-    std::size_t held = 0;            ///< number of records in memory
-    std::size_t held_bytes = 0;      ///< bytes of these records
-    std::size_t running = 0;         ///< number of records whose function runs
-    std::size_t retrying = 0;        ///< number of keys that wait for a retry
-    std::size_t parked = 0;          ///< number of keys whose records go to the topic of dead letters
-    std::int64_t oldest_offset = -1; ///< offset of the oldest record that is not done, or -1
-    std::string oldest_key;          ///< its key
+    /// PostgreSQL: the number of records that are not done. Kafka: the number of offsets from the oldest
+    /// record that is not done to the end of the partition, which includes later records that are done. -1 if
+    /// the number is unknown.
+    std::int64_t lag = -1;
+    std::size_t held = 0;                  ///< number of records in memory
+    std::size_t held_bytes = 0;            ///< bytes of these records
+    std::size_t running = 0;               ///< number of records whose function runs
+    std::size_t retrying = 0;              ///< number of keys that wait for a retry
+    std::size_t parked = 0;                ///< number of keys whose records go to the topic of dead letters
+    std::int64_t oldest_offset = -1;       ///< offset of the oldest record that is not done, or -1
+    std::string oldest_key;                ///< its key
     std::chrono::nanoseconds oldest_age{}; ///< time since the worker has received it
     std::string hot_key;                   ///< the key with the most records behind a retry, if there is one
     std::size_t hot_key_held = 0;          ///< number of these records, including the retried one
@@ -61,13 +64,17 @@ struct worker_metrics {
     /// The number of records that were done, but whose commit has failed or was not allowed. Another worker
     /// handles them again.
     std::uint64_t repeated = 0;
-    std::uint64_t given_up = 0;   ///< number of records that were received, but given up unrun
+    /// The number of records that were received, but given up: the function did not run, or its result has no
+    /// effect. Always 0 in PostgreSQL.
+    std::uint64_t given_up = 0;
     std::uint64_t commits = 0;    ///< number of successful commits or transactions
     std::uint64_t aborts = 0;     ///< number of transactions that were rolled back
     std::uint64_t fenced = 0;     ///< number of refusals because another worker has taken over
     std::uint64_t reconnects = 0; ///< number of new connections or producers after an error
     std::uint64_t rebalances = 0; ///< number of changes of the set of partitions
-    histogram_snapshot in_lanes;  ///< the time from the receipt of a record to the end of its function, in ns
+    /// The time from the receipt of a record to the end of its function, in ns. PostgreSQL: the time of the
+    /// transaction of the record.
+    histogram_snapshot in_lanes;
 };
 
 /// Returns the name of a state, such as "running".

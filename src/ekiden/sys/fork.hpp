@@ -1,6 +1,7 @@
 /// Handlers that run before and after fork(), and the number of forks.
 ///
-/// Part: sys. Used by: async, execution, flow, fork, future, lanes, loop, observe, pool, queue, timer.
+/// Part: sys. Used by: async, execution, flow, fork, future, kafka, lanes, loop, observe, pool, postgres,
+/// queue, timer.
 ///
 /// The library holds three of its locks during a fork, because new objects in the child need these locks. The
 /// three locks protect the list of pools, the depot of memory for tasks, and the recorder's list of threads.

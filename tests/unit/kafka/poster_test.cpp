@@ -3,13 +3,16 @@
 #include <ekiden/execution/then.hpp>
 #include <ekiden/kafka.hpp>
 #include <ekiden/kafka/detail/posting.hpp>
+#include <tests/unit/child_process.hpp>
 #include <tests/unit/kafka/mock_cluster.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -430,6 +433,19 @@ TEST_CASE("kafka::poster: when the number of partitions changes, records are ref
         }
         state->finish();
     }
+}
+
+TEST_CASE("kafka::poster: in the child of a fork, the destructor does not wait for threads of the parent") {
+    mock_cluster brokers;
+    brokers.create("some", 1);
+    std::optional<kafka::poster> to(std::in_place, brokers.where(), kafka::poster_options{.topic = "some"});
+    CHECK(to->submit("k", "1").get().offset == 0);
+    CHECK(ekiden_test::run_in_child([&] {
+              to.reset();
+              std::_Exit(0); // without a search for leaks, because the object stays
+          }).exit_code
+          == 0);
+    CHECK(to->submit("k", "2").get().offset == 1);
 }
 
 TEST_CASE("kafka::poster: without brokers a poster starts and ends") {

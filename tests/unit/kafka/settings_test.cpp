@@ -1,11 +1,16 @@
 #include <ekiden/kafka.hpp>
 #include <ekiden/kafka/detail/client.hpp>
 
+#include <tests/unit/failing_threads.hpp>
+
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <threads.h>
+#include <utility>
 
 namespace {
 
@@ -27,6 +32,16 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 
 } // namespace
 
+#if !defined(EKIDEN_TSAN) // there, c11_threads.cpp calls pthread_create()
+/// librdkafka starts its threads with this function.
+extern "C" int thrd_create(thrd_t* thread, thrd_start_t start, void* argument) {
+    using ekiden_test::threads_until_failure;
+    if (threads_until_failure >= 0 && threads_until_failure-- == 0) return thrd_error;
+    static const auto real = reinterpret_cast<decltype(&thrd_create)>(dlsym(RTLD_NEXT, "thrd_create"));
+    return real(thread, start, argument);
+}
+#endif
+
 TEST_CASE("kafka::settings: wrong brokers are refused before the first connection") {
     for (const char* brokers :
          {"", ",", "a:1,", "a b:1", ":9092", "a:", "a:x", "a:0", "a:65536", "a:123456"}) {
@@ -35,6 +50,7 @@ TEST_CASE("kafka::settings: wrong brokers are refused before the first connectio
         CHECK(contains(text, "brokers is \""));
         CHECK(contains(text, "host:port"));
     }
+    CHECK_FALSE(refusal({.brokers = std::string("a\0b:1", 5)}).empty());
     for (const char* brokers :
          {"localhost:1", "localhost", "[::1]:1,127.0.0.1:2", "PLAINTEXT://localhost:1"}) {
         CAPTURE(brokers);
@@ -65,6 +81,9 @@ TEST_CASE("kafka::settings: a setting that is unknown, wrong or fixed is refused
         CHECK(contains(text, value));
         CHECK(contains(text, reason));
     }
+    for (const auto& one : {std::pair(std::string("acks\0", 5), std::string("all")),
+                            std::pair(std::string("linger.ms"), std::string("1\0", 2))})
+        CHECK(contains(refusal({.brokers = "localhost:1", .more = {one}}), "without zero bytes"));
     CHECK(refusal({.brokers = "localhost:1", .more = {{"linger.ms", "1"}}}).empty());
     // librdkafka itself refuses settings that contradict each other.
     CHECK(contains(refusal({.brokers = "localhost:1", .more = {{"max.in.flight", "100"}}}), "max.in.flight"));
@@ -85,6 +104,23 @@ TEST_CASE("kafka::poster_options: a wrong option is refused by its name") {
     CHECK(contains(text_for([](auto& o) { o.policy = ekiden::when_full::drop_newest; }), "block or reject"));
     CHECK(contains(text_for([](auto& o) { o.give_up_after = {}; }), "give_up_after is 0 ms"));
     CHECK(contains(text_for([](auto& o) { o.give_up_after = std::chrono::hours(1); }), "give_up_after"));
+}
+
+TEST_CASE("kafka::poster: if the system refuses a thread of librdkafka, the constructor says so") {
+    ekiden_test::threads_until_failure = 0;
+    CHECK_THROWS_AS(kafka::poster({.brokers = "localhost:1"}, some_topic()), std::system_error);
+    ekiden_test::threads_until_failure = -1;
+    CHECK(refusal({.brokers = "localhost:1"}).empty());
+}
+
+TEST_CASE("kafka::embedded_brokers: a topic that cannot exist is refused") {
+    kafka::embedded_brokers brokers;
+    for (const int partitions : {-1, 0, 10'001, std::numeric_limits<int>::max()})
+        CHECK_THROWS_AS(brokers.create_topic("some", partitions), std::invalid_argument);
+    for (const char* name : {"", "a b"})
+        CHECK_THROWS_AS(brokers.create_topic(name, 1), std::invalid_argument);
+    brokers.create_topic("some", 1);
+    CHECK_THROWS_AS(brokers.create_topic("some", 1), kafka::error);
 }
 
 TEST_CASE("kafka::error: an error object becomes the kind that its flags say") {

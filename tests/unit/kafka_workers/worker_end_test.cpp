@@ -1,6 +1,7 @@
 // How a worker ends: early, twice, without brokers, while a call runs.
 #include <ekiden/kafka.hpp>
 #include <ekiden/pool.hpp>
+#include <tests/unit/child_process.hpp>
 #include <tests/unit/kafka/mock_cluster.hpp>
 #include <tests/unit/kafka_workers/running_worker.hpp>
 
@@ -8,6 +9,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -69,4 +72,16 @@ TEST_CASE("kafka::worker: a run() after close() returns at once, because a progr
     CHECK(worker.close(0s));
     worker.run();
     CHECK_THROWS_AS(worker.run(), std::logic_error);
+}
+
+TEST_CASE("kafka::worker: in the child of a fork, the destructor does not wait for threads of the parent") {
+    ekiden::thread_pool pool(1);
+    using worker = kafka::worker<ekiden::thread_pool::executor_type>;
+    auto made = std::make_unique<worker>(kafka::settings{.brokers = "127.0.0.1:1"}, pool.get_executor(),
+                                         ending_worker(kafka::delivery::exactly_once), nothing);
+    CHECK(ekiden_test::run_in_child([&] {
+              made.reset();
+              std::_Exit(0); // without a search for leaks, because the object stays
+          }).exit_code
+          == 0);
 }

@@ -195,6 +195,26 @@ TEST_CASE("kafka::worker_options: a wrong option is refused by its name, before 
               c.retry.then = ekiden::records::on_failure::dead_letter;
           }).find("retry.dead_letters")
           != std::string::npos);
+    using ekiden::records::on_failure;
+    const auto text_for_dead_letters = [&](on_failure then, const std::string& topic) {
+        return text_for([&](o c) {
+            c.topic = "t.parked";
+            c.retry.then = then;
+            c.retry.dead_letters = topic;
+        });
+    };
+    CHECK(text_for_dead_letters(on_failure::dead_letter, "t").empty());
+    CHECK(text_for_dead_letters(on_failure::dead_letter, std::string(249, 'd')).empty());
+    CHECK(text_for_dead_letters(on_failure::dead_letter, "t.parked").find("allowed is another topic")
+          != std::string::npos);
+    CHECK(text_for_dead_letters(on_failure::park_key, std::string(242, 'd')).empty());
+    for (const std::string& wrong : {std::string("t"), std::string(243, 'd')})
+        CHECK(text_for_dead_letters(on_failure::park_key, wrong).find("retry.dead_letters is")
+              != std::string::npos);
+    CHECK(text_for_dead_letters(static_cast<on_failure>(3), "d").find("retry.then is 3")
+          != std::string::npos);
+    CHECK(text_for([](o c) { c.mode = static_cast<kafka::delivery>(2); }).find("mode is 2")
+          != std::string::npos);
     const auto with_setting = [&](const char* name, const char* value) -> std::string {
         try {
             const kafka::worker made({.brokers = "127.0.0.1:1", .more = {{name, value}}}, pool.get_executor(),
@@ -236,6 +256,44 @@ TEST_CASE("kafka::worker: a fenced producer ends the worker with an error that n
 
 TEST_CASE("kafka::worker: a record is retried in its place, then is a dead letter, and its key continues") {
     give_up_a_record(ekiden::records::on_failure::dead_letter, {"1"});
+}
+
+TEST_CASE("kafka::worker: a worker knows all parked keys, also while their topic grows") {
+    mock_cluster brokers(2);
+    brokers.create("in", 1);
+    brokers.create("dead", 1);
+    brokers.create("dead.parked", 2);
+    for (const char* topic : {"in", "dead", "dead.parked"}) brokers.set_leader(topic, 0, 1);
+    brokers.set_leader("dead.parked", 1, 2);
+    rd_kafka_mock_coordinator_set(brokers.get(), "group", "bank", 1);
+    kafka::poster parked(brokers.where(), {.topic = "dead.parked"});
+    const auto park = [&](std::int32_t partition) { // returns a parked key with its record in this partition
+        for (int n = 0;; ++n) {
+            std::string key = std::to_string(n);
+            if (parked.submit(kafka::detail::parked_key("in", 0, key), "0").get().partition == partition)
+                return key;
+        }
+    };
+    const std::string near_key = park(0);
+    const std::string far_key = park(1);
+    kafka::poster(brokers.where(), {.topic = "in"}).submit(far_key, "0").get();
+    brokers.set_round_trip(2, 300ms); // The end of the other partition is reached again and again meanwhile.
+    std::jthread grows([&](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+            static_cast<void>(parked.post(kafka::detail::parked_key("in", 0, near_key), "0"));
+            std::this_thread::sleep_for(60ms);
+        }
+    });
+    ekiden::thread_pool pool(1);
+    kafka::worker_options chosen = failing_worker();
+    chosen.mode = kafka::delivery::at_least_once;
+    chosen.retry.dead_letters = "dead";
+    chosen.retry.then = ekiden::records::on_failure::park_key;
+    std::atomic<int> calls{0};
+    running_worker worker(brokers.where(), pool, chosen,
+                          [&](const kafka::request&, kafka::reply&) { ++calls; });
+    CHECK(eventually([&] { return worker.metrics().done + worker.metrics().dead_letters == 1; }));
+    CHECK(calls == 0);
 }
 
 TEST_CASE("kafka::worker: a parked key stays parked after a restart, and its records keep their order") {

@@ -12,7 +12,9 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -101,6 +103,23 @@ void send_to_no_topic(kafka::delivery mode) {
     CHECK(values == std::set<std::string>{"3", "13"});
 }
 
+/// An executor whose first post throws, as if there was no memory.
+struct throwing_executor {
+    ekiden::thread_pool::executor_type inner;
+    std::shared_ptr<std::atomic<bool>> has_thrown = std::make_shared<std::atomic<bool>>(false);
+
+    [[nodiscard]] ekiden::execution_context& context() const { return inner.context(); }
+    void on_work_started() const noexcept { inner.on_work_started(); }
+    void on_work_finished() const noexcept { inner.on_work_finished(); }
+    void dispatch(auto f, const auto& allocator) const { post(std::move(f), allocator); }
+    void defer(auto f, const auto& allocator) const { post(std::move(f), allocator); }
+    void post(auto f, const auto& allocator) const {
+        if (!has_thrown->exchange(true)) throw std::bad_alloc();
+        inner.post(std::move(f), allocator);
+    }
+    friend bool operator==(const throwing_executor&, const throwing_executor&) noexcept = default;
+};
+
 } // namespace
 
 TEST_CASE("kafka::worker, at least once: a record whose output has no topic becomes a dead letter") {
@@ -184,6 +203,22 @@ TEST_CASE("kafka::worker: with a window and a room of 1, and on an inline_execut
     CHECK(worker.close(10s));
     running.join();
     CHECK(brokers.read("out", 1).size() == 200);
+}
+
+TEST_CASE("kafka::worker: if an executor throws, no later record of the key runs") {
+    mock_cluster brokers;
+    brokers.create("in", 1);
+    {
+        raw_producer to(brokers);
+        const std::string text = "a";
+        for (int i = 0; i < 10; ++i) to.add(0, &text, &text);
+    }
+    ekiden::thread_pool pool(1);
+    std::atomic<int> calls{0};
+    kafka::worker worker(brokers.where(), throwing_executor{pool.get_executor()}, odd_worker(),
+                         [&](const kafka::request&, kafka::reply&) { ++calls; });
+    CHECK_THROWS_AS(worker.run(), kafka::error);
+    CHECK(calls == 0);
 }
 
 TEST_CASE("kafka::worker: an exception of any type is a failure, also from a coroutine") {

@@ -150,6 +150,16 @@ TEST_CASE("of too many events the newest are written, and the track says how man
         != std::string::npos);
 }
 
+TEST_CASE("of many events that end at the same time only as many are written as are wanted, also none") {
+    std::vector<event> many;
+    for (int i = 0; i != 100; ++i) many.push_back(made(kind::span, "m", i, 1000 - i));
+    for (const std::size_t most : {0U, 1U, 10U}) {
+        const std::string text = written(of_thread(many), {.most_events = most});
+        CHECK(count(text, "\"name\":\"m\"") == most);
+        CHECK(text.find("\"args\":{\"value\":" + std::to_string(100 - most) + "}") != std::string::npos);
+    }
+}
+
 TEST_CASE("an interval that has not ended says so") {
     trace::snapshot shot = of_thread({made(kind::task, "f", 0, 1'000'000)});
     shot.tracks[0].events[0].is_open = true;

@@ -100,6 +100,16 @@ TEST_CASE("A recorder without its folder saves nothing, and recovers") {
     CHECK(!recorder.save("call").empty()); // the failure began no pause
 }
 
+TEST_CASE("The length may be without bounds, and a long trigger is cut") {
+    const temporary_folder folder;
+    flight_recorder recorder(
+        {.folder = folder.path, .length = std::chrono::milliseconds::max(), .pause = 0ms});
+    ekiden::trace::mark("just now");
+    CHECK(recorder.save(std::string(1000, 'x'))
+          == folder.path + "/flight-0-" + std::string(100, 'x') + ".json");
+    CHECK(has(text_of(recorder.save("x")), "just now"));
+}
+
 TEST_CASE("A signal saves a file") {
     EKIDEN_SKIP_ON_WINDOWS("there are no signals");
     const temporary_folder folder;

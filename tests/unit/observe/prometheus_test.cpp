@@ -1,10 +1,13 @@
 // The exact text for Prometheus. tests/prometheus reads it with the parser of Prometheus.
 #include <ekiden/observe/prometheus.hpp>
 
+#include <tests/unit/failing_allocations.hpp>
+
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -93,12 +96,37 @@ TEST_CASE("names that the format does not allow are refused, and nothing is adde
     CHECK_THROWS_AS(page.histogram("a_total", "h", {}), std::invalid_argument);
     // OpenMetrics uses this name for the counter, too.
     CHECK_THROWS_AS(page.gauge("a", "h", 1), std::invalid_argument);
-    for (const std::string_view bad : {"", "1", "a:b", "le", "__name__"})
+    for (const std::string_view bad : {"", "1", "a:b", "le", "__name__", "ok"})
         CHECK_THROWS_AS(page.counter("a_total", "h", 1, {{"ok", "1"}, {bad, "1"}}), std::invalid_argument);
     CHECK(page.text() == before);
     page.gauge("a:b", "h", 1);
     CHECK_THROWS_AS(page.histogram("a:b", "h", {}), std::invalid_argument); // the name belongs to a gauge
 }
+
+#if !defined(EKIDEN_TSAN)
+TEST_CASE("a value for which there is no memory leaves nothing that a value could not follow") {
+    const std::string long_text(100, 'x');
+    const auto add = [&](prometheus_page& page) {
+        page.histogram(long_text, long_text, {}, {{"k", long_text}});
+    };
+    prometheus_page whole;
+    add(whole);
+    bool has_failed = true;
+    for (long n = 0; has_failed; ++n) {
+        prometheus_page page;
+        {
+            const ekiden_test::failing_allocation failing(n);
+            try {
+                add(page);
+            } catch (const std::bad_alloc&) {
+            }
+            has_failed = failing.has_failed();
+        }
+        if (has_failed) add(page);
+        CHECK(page.text() == whole.text());
+    }
+}
+#endif
 
 TEST_CASE("a value that is refused for its label leaves nothing of its metric") {
     prometheus_page page;

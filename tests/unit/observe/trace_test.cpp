@@ -1,5 +1,6 @@
 // A trace contains what the threads did, and nothing else.
 #include <doctest/doctest.h>
+#include <ekiden/observe/detail/recorder.hpp>
 #include <ekiden/observe/trace.hpp>
 
 #include <algorithm>
@@ -316,6 +317,17 @@ TEST_CASE("start and stop while threads record") {
             CHECK(e.begin >= 0);
             CHECK(e.end() <= shot.length);
         }
+}
+
+TEST_CASE("a snapshot of a long recording is as long as the times of its events can tell") {
+    using trace::packed;
+    constexpr std::uint64_t most = packed::time_mask / 2;
+    CHECK(packed::snapshot_length(5e9, 7) == 7);
+    CHECK(packed::snapshot_length(5, 7) == 5);
+    for (const std::uint64_t recorded : {most + 1, packed::time_mask + 1, ~std::uint64_t{0}}) {
+        CHECK(packed::snapshot_length(1e19, recorded) == most);
+        CHECK(packed::snapshot_length(5, recorded) == 5);
+    }
 }
 
 TEST_CASE("numbers out of range are refused, and what is recorded stays") {

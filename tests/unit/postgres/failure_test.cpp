@@ -192,13 +192,14 @@ TEST_CASE("a function that breaks its transaction fails, whatever it has done") 
     server.sql("create table checked (n int unique deferrable initially deferred)");
     const pg::settings where{.connection = server.connection()};
     pg::poster poster(where, {.queue = "in"});
-    const std::vector<std::string> ways{"good 1", "syntax", "commit", "copy",  "pipeline",
-                                        "throws", "queue",  "late",   "good 2"};
+    const std::vector<std::string> ways{"good 1",   "session", "syntax", "commit", "copy",
+                                        "pipeline", "throws",  "queue",  "late",   "good 2"};
     for (const std::string& way : ways) REQUIRE(poster.post("k", way));
     REQUIRE(poster.flush(120s));
     running_worker worker(where, failing(records::on_failure::dead_letter),
                           [&](const records::request& of, pg::reply& to) {
                               PGconn* const on = to.connection();
+                              if (of.value == "session") to.execute("set bytea_output = escape");
                               if (of.value == "syntax") PQclear(PQexec(on, "select from nowhere"));
                               if (of.value == "commit") PQclear(PQexec(on, "commit"));
                               if (of.value == "copy") PQclear(PQexec(on, "copy applied from stdin"));
@@ -210,7 +211,7 @@ TEST_CASE("a function that breaks its transaction fails, whatever it has done") 
                           });
     REQUIRE(drains(server));
     worker.end();
-    CHECK(values(server, "out") == "good 1 good 2");
+    CHECK(values(server, "out") == "good 1 session good 2");
     CHECK(values(server, "dead") == "syntax commit copy pipeline throws queue late");
 }
 

@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
 #include <ekiden/postgres.hpp>
+#include <ekiden/postgres/detail/connection.hpp>
 #include <libpq-fe.h>
 #include <tests/unit/postgres/checker.hpp>
 #include <tests/unit/postgres/lossy_proxy.hpp>
+
+#include <random>
 
 using namespace ekiden_test;
 namespace pg = ekiden::postgres;
@@ -37,6 +40,33 @@ TEST_CASE("a poster commits records in order, and each future has its own place"
     CHECK(poster.close(10s));
     CHECK_FALSE(poster.post("k", "v"));
     CHECK_THROWS_AS(poster.submit("k", "v").get(), ekiden::operation_canceled);
+}
+
+TEST_CASE(
+    "a record that the server refuses fails alone, and the others of its transaction keep their order") {
+    if (!private_server::is_available()) return;
+    const private_server server;
+    const pg::settings where{.connection = server.connection()};
+    pg::create_tables(where);
+    std::mt19937 random;
+    std::string long_key; // cannot be compressed, so it does not fit into a page of an index
+    for (int i = 0; i != 4000; ++i) long_key += static_cast<char>(random());
+    PGconn* const by = PQconnectdb(server.connection().c_str());
+    PQclear(PQexec(by, "begin"));
+    PQclear(PQexec(by, "lock table ekiden.record in exclusive mode"));
+    pg::poster poster(where, {.queue = "in"});
+    CHECK(poster.post("first", "0")); // While its transaction waits, the others come together.
+    for (int n = 1; n <= 5; ++n) CHECK(poster.post("k", std::to_string(n)));
+    ekiden::future<records::position> refused = poster.submit(long_key, "0");
+    ekiden::future<records::position> last = poster.submit("k", "6");
+    PQclear(PQexec(by, "commit"));
+    PQfinish(by);
+    REQUIRE(poster.flush(120s));
+    CHECK_THROWS_AS((void)refused.get(), pg::error);
+    CHECK(last.get().offset == server.number("select max(id) from ekiden.record"));
+    CHECK(poster.metrics().committed == 7);
+    CHECK(poster.metrics().failed == 1);
+    CHECK(count_in(server, posted + " and key = 'k'", 6) == counts{});
 }
 
 TEST_CASE("bytes, tombstones and headers reach the handler as they were posted") {
@@ -194,6 +224,10 @@ TEST_CASE("a record of a caller's transaction appears with it, or never") {
     PQclear(PQexec(mine, "rollback"));
     CHECK(server.number("select count(*) from ekiden.record") == 1);
     CHECK_THROWS_AS((void)pg::post(mine, {"", "k", "2", {}}), std::invalid_argument);
+    const std::vector<records::outgoing> ten_bytes{{"in", "k", "12", {{"n", "v"}}}, {"in", "k", {}, {}}};
+    CHECK(pg::detail::insert_records(mine, "ekiden", ten_bytes, 10).size() == 2);
+    CHECK_THROWS_AS((void)pg::detail::insert_records(mine, "ekiden", ten_bytes, 9), pg::error);
     CHECK_THROWS_AS((void)pg::post(mine, {"in", "k", "2", {}}, "no_such_schema"), pg::error);
+    CHECK_THROWS_AS((void)pg::post(mine, {"in", "k", "2", {}}, "no \"schema"), std::invalid_argument);
     PQfinish(mine);
 }

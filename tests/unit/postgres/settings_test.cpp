@@ -76,6 +76,7 @@ TEST_CASE("a bad option of a poster or a worker is refused before the first conn
     CHECK(names(worker([](auto& o) { o.keys_per_commit = 0; }), "keys_per_commit"));
     CHECK(names(worker([](auto& o) { o.commit_after = -1ms; }), "commit_after"));
     CHECK(names(worker([](auto& o) { o.poll_every = 0ms; }), "poll_every"));
+    CHECK(names(worker([](auto& o) { o.poll_every = 60'001ms; }), "poll_every"));
     CHECK(names(worker([](auto& o) { o.transaction_limit = 0ms; }), "transaction_limit"));
     CHECK(names(worker([](auto& o) { o.retry.attempts = 0; }), "retry.attempts"));
     CHECK(names(worker([](auto& o) { o.retry.delay = -1ms; }), "retry.delay"));
@@ -98,6 +99,9 @@ TEST_CASE("many processes create the tables at once, and tables of a newer versi
     }
     CHECK(server.number("select count(*) from ekiden.format") == 1);
     CHECK_NOTHROW(pg::create_tables({.connection = server.connection(), .schema = "another_1"}));
+    const pg::settings key_word{.connection = server.connection(), .schema = "user"};
+    for (int i = 0; i != 2; ++i) CHECK_NOTHROW(pg::create_tables(key_word));
+    CHECK(pg::poster(key_word, {.queue = "in"}).submit("k", "v").get().offset > 0);
     server.sql("update ekiden.format set version = 1000");
     CHECK_THROWS_AS(pg::create_tables(where), pg::error);
     CHECK_THROWS_AS(pg::poster(where, {.queue = "in"}), pg::error);

@@ -2,6 +2,8 @@
 #include <ekiden/sys/bad_argument.hpp>
 
 #include <algorithm>
+#include <stdexcept>
+#include <system_error>
 
 namespace ekiden::inline EKIDEN_ABI::kafka {
 
@@ -54,7 +56,7 @@ void check_brokers(const std::string& brokers) {
         const auto colon = one.rfind(':');
         const bool has_port = colon != one.npos && one.find(']', colon) == one.npos;
         const std::string_view host = one.substr(0, has_port ? colon : one.size());
-        if (host.empty() || host.find_first_of(" \t\n/") != host.npos) refuse();
+        if (host.empty() || host.find_first_of(std::string_view(" \t\n/\0", 5)) != host.npos) refuse();
         if (has_port) {
             const std::string_view port = one.substr(colon + 1);
             const bool is_number =
@@ -74,6 +76,8 @@ configuration::configuration(const settings& where, std::span<const fixed_settin
     check_brokers(where.brokers);
     for (const auto& [name, value] : where.more) {
         const std::string argument = "more[\"" + name + "\"]";
+        if ((name + value).find('\0') != name.npos) // librdkafka would read only the text before it
+            sys::refuse_argument(whose, "more", "a text with a zero byte", "texts without zero bytes");
         const auto is_same = [&wanted = name](const fixed_setting& one) { return one.name == wanted; };
         for (const std::span<const fixed_setting> list :
              {std::span<const fixed_setting>(always_fixed), fixed})
@@ -115,6 +119,9 @@ std::size_t configuration::most_bytes() const {
 client_handle configuration::make(rd_kafka_type_t type) {
     char reason[512];
     rd_kafka_t* const made = rd_kafka_new(type, conf_.get(), reason, sizeof reason);
+    if (made == nullptr && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
+        throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                                "ekiden: kafka: a thread of librdkafka");
     if (made == nullptr)
         throw std::invalid_argument("ekiden: kafka::settings: librdkafka refuses the settings: "
                                     + std::string(reason));

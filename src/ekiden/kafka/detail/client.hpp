@@ -55,7 +55,7 @@ public:
     /// Returns the configuration, for functions of librdkafka.
     [[nodiscard]] rd_kafka_conf_t* get() const noexcept { return conf_.get(); }
     /// Makes a client. Its callbacks get `opaque`. Throws std::invalid_argument if the settings contradict
-    /// each other. The client has no connection yet.
+    /// each other, and std::system_error if the system refuses a thread. The client has no connection yet.
     [[nodiscard]] client_handle make(rd_kafka_type_t type);
 
 private:

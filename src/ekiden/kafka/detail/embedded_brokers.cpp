@@ -31,6 +31,11 @@ embedded_brokers::embedded_brokers(int count) : state_(std::make_unique<state>()
 embedded_brokers::~embedded_brokers() = default;
 
 void embedded_brokers::create_topic(const std::string& topic, int partitions) {
+    const std::string_view here = "kafka::embedded_brokers";
+    if (!detail::is_topic_name(topic))
+        sys::refuse_argument(here, "topic", '"' + topic + '"', detail::topic_names);
+    if (partitions < 1 || partitions > 10'000)
+        sys::refuse_argument(here, "partitions", partitions, "1 to 10000");
     const int replicas = 1;
     detail::expect_success(
         "create topic " + topic,

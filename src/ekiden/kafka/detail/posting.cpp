@@ -264,6 +264,7 @@ bool posting::close(const wait_limit& limit) {
 }
 
 void posting::finish() noexcept {
+    if (generation_ != sys::fork_generation()) return; // The thread, which owns the state, is not here.
     room_.close();
     if (is_serving_here()) {
         ending_.store(true, sys::release);

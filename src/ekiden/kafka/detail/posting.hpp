@@ -8,6 +8,7 @@
 #include <ekiden/kafka/detail/room.hpp>
 #include <ekiden/kafka/poster.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -22,7 +23,8 @@ public:
 
     /// Starts the thread of `self`.
     static void start(const std::shared_ptr<posting>& self);
-    /// Waits for all records, and ends the thread. In the thread itself, only lets it end later.
+    /// Waits for all records, and ends the thread. In the thread itself, only lets it end later. In the child
+    /// of a fork(), does nothing, so the state stays.
     void finish() noexcept;
 
     /// Sends a record. Returns whether it was accepted. If not, either `promised` has its promise still, or
@@ -59,6 +61,7 @@ private:
     void purge() noexcept;
 
     const poster_options chosen_;
+    const std::uint16_t generation_ = sys::fork_generation(); // of the process that has made the poster
     room room_;
     sys::atomic<std::int32_t> partitions_{0};
     sys::atomic<bool> grown_{false};

@@ -130,7 +130,7 @@ public:
 
     // ---- any thread
 
-    /// Returns the metrics. They are at most 100 ms old.
+    /// Returns the metrics. A tick() renews them if they are 100 ms old.
     [[nodiscard]] records::worker_metrics metrics() const;
 
 private:

@@ -499,6 +499,10 @@ void run(worker_driver& driver, std::stop_token stop) { driver.run(std::move(sto
 bool close(worker_driver& driver, const wait_limit& limit) { return driver.close(limit); }
 records::worker_metrics metrics(const worker_driver& driver) { return driver.metrics(); }
 void destroy(std::shared_ptr<worker_driver> driver) noexcept {
+    if (driver->is_in_forked_child()) { // The threads of the driver are not here, so it is never destroyed.
+        static_cast<void>(new std::shared_ptr<worker_driver>(std::move(driver)));
+        return;
+    }
     driver->end();
     while (driver.use_count() != 1) sys::yield(); // A lane still returns from its last call.
 }

@@ -12,6 +12,7 @@
 #include <ekiden/kafka/worker.hpp>
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/fork.hpp>
 
 #include <functional>
 #include <map>
@@ -39,10 +40,11 @@ public:
     [[nodiscard]] records::worker_metrics metrics() const { return core_.metrics(); }
     /// Closes the worker, and waits until no record is in a lane.
     void end() noexcept;
+    [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
     // ---- the lanes, in any thread
 
-    [[nodiscard]] bool begin(held_record& r) { return core_.begin(r); }
+    [[nodiscard]] bool begin(held_record& r);
     void succeed(held_record& r, reply&& outputs) noexcept;
     void fail(held_record& r, const std::exception_ptr& reason) noexcept;
     void abandon(held_record& r) noexcept;
@@ -100,6 +102,7 @@ private:
 
     const worker_options chosen_;
     const core_options core_options_;
+    const std::uint16_t generation_ = sys::fork_generation(); // of the process that has made the worker
     std::unique_ptr<record_starter> lanes_;
     std::size_t most_bytes_ = 1'000'000; // of an output
     client_handle consumer_;

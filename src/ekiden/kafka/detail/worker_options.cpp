@@ -1,6 +1,7 @@
 // The checks of the options of a worker.
 #include <ekiden/kafka/detail/commit_metadata.hpp>
 #include <ekiden/kafka/detail/committer.hpp>
+#include <ekiden/kafka/detail/core_options.hpp>
 #include <ekiden/sys/bad_argument.hpp>
 
 #include <algorithm>
@@ -45,12 +46,25 @@ void check(const worker_options& chosen) {
                 "1000 to 1800000 ms");
     expect_time("transaction_limit", chosen.transaction_limit, milliseconds(1'000), milliseconds(900'000),
                 "1000 to 900000 ms");
+    if (chosen.mode != delivery::exactly_once && chosen.mode != delivery::at_least_once)
+        refuse("mode", static_cast<unsigned>(chosen.mode), "exactly_once or at_least_once");
     const retry_options& retry = chosen.retry;
     if (retry.attempts < 1) refuse("retry.attempts", retry.attempts, "at least 1");
     expect_time("retry.delay", retry.delay, milliseconds(0), milliseconds(86'400'000), "0 to 86400000 ms");
     expect_time("retry.longest_delay", retry.longest_delay, retry.delay, milliseconds(86'400'000),
                 "retry.delay to 86400000 ms");
-    if (retry.then != records::on_failure::stop) expect_topic("retry.dead_letters", retry.dead_letters);
+    if (retry.then > records::on_failure::park_key)
+        refuse("retry.then", static_cast<unsigned>(retry.then), "a value of on_failure");
+    if (retry.then == records::on_failure::stop) return;
+    expect_topic("retry.dead_letters", retry.dead_letters);
+    // Otherwise, the dead letters of the worker would be records of the worker.
+    if (retry.dead_letters == chosen.topic)
+        refuse("retry.dead_letters", '"' + retry.dead_letters + '"', "another topic");
+    if (retry.then != records::on_failure::park_key) return;
+    const std::string parked = parked_topic({.topic = {}, .id = {}, .limits = {}, .retry = retry});
+    if (!is_topic_name(parked) || parked == chosen.topic)
+        refuse("retry.dead_letters", '"' + retry.dead_letters + '"',
+               "with park_key, 1 to 242 characters, and not the topic without \".parked\"");
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::kafka::detail

@@ -55,6 +55,14 @@ std::uint64_t lane_of(const held_record& r) noexcept {
     return std::hash<std::string_view>()(r.key) + (partition + 1) * odd;
 }
 
+bool worker_driver::begin(held_record& r) {
+    // Relaxed is enough: an earlier record of the key was abandoned in this lane, or before this record was
+    // posted. A later record must not run before it.
+    if (!is_abandoned_.load(sys::relaxed)) return core_.begin(r);
+    core_.abandoned(r);
+    return false;
+}
+
 void worker_driver::succeed(held_record& r, reply&& outputs) noexcept {
     trace::mark("kafka: done", static_cast<std::uint32_t>(r.id.offset));
     if (auto fault = fault_of(outputs)) return core_.ended(r, *fault);
@@ -202,12 +210,13 @@ std::vector<std::string> worker_driver::read_parked(std::int32_t partition) {
     expect_success("read " + topic, rd_kafka_assign(reader.get(), all.get()));
     std::set<std::string> parked;
     const auto limit = sys::clock::now() + std::chrono::seconds(30);
-    for (int ends = 0; ends < count;) {
+    std::set<std::int32_t> ended; // A partition that grows meanwhile has more than one end.
+    while (ended.size() < static_cast<std::size_t>(count)) {
         if (sys::clock::now() > limit) throw make_error("read " + topic, RD_KAFKA_RESP_ERR__TIMED_OUT);
         const std::unique_ptr<rd_kafka_message_t, destroyed_by<rd_kafka_message_destroy>> message(
             rd_kafka_consumer_poll(reader.get(), 100));
         if (message == nullptr) continue;
-        if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) ++ends;
+        if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) ended.insert(message->partition);
         if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR || message->key == nullptr) continue;
         const auto name = read_parked_key({static_cast<const char*>(message->key), message->key_len});
         if (!name || name->topic != chosen_.topic || name->partition != partition) continue;

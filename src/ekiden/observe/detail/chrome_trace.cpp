@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -177,11 +178,17 @@ private:
         std::size_t index;
     };
 
-    /// Selects the newest events. Events that end before `oldest_` are not written.
+    /// Selects the newest events. Events that end before `oldest_` are not written. Of the events that end at
+    /// `oldest_`, the first `ties_` are written, because many events can end at the same time.
     void select() {
         std::size_t count = 0;
         for (const trace::track& t : shot_.tracks) count += t.events.size();
         if (count <= options_.most_events) return;
+        if (options_.most_events == 0) {
+            oldest_ = std::numeric_limits<std::int64_t>::max();
+            ties_ = 0;
+            return;
+        }
         std::vector<std::int64_t> ends;
         ends.reserve(count);
         for (const trace::track& t : shot_.tracks)
@@ -189,15 +196,22 @@ private:
         const auto nth = ends.begin() + static_cast<std::ptrdiff_t>(count - options_.most_events);
         std::nth_element(ends.begin(), nth, ends.end());
         oldest_ = *nth;
+        ties_ = static_cast<std::size_t>(std::count(nth, ends.end(), oldest_));
     }
-    [[nodiscard]] bool is_selected(const event& e) const noexcept { return e.end() >= oldest_; }
+    /// Call this once for each event.
+    [[nodiscard]] bool is_selected(const event& e) noexcept {
+        if (e.end() != oldest_) return e.end() > oldest_;
+        if (ties_ == 0) return false;
+        --ties_;
+        return true;
+    }
 
     /// Returns the selected events of a thread in the form that viewers need. Slices are nested. No two
     /// events begin at the same time, because the viewer finds the slice of an arrow by its time. Two events
     /// may have the same time, because clocks have a limited resolution. An inner interval may seem to end
     /// after its outer interval, because times are rounded. So this function may move the begin of an event
     /// by some nanoseconds. It cuts the end of an event to the end of the enclosing slice.
-    [[nodiscard]] std::vector<event> arranged(const trace::track& of) const {
+    [[nodiscard]] std::vector<event> arranged(const trace::track& of) {
         std::vector<event> chosen;
         std::copy_if(of.events.begin(), of.events.end(), std::back_inserter(chosen),
                      [this](const event& e) { return is_selected(e); });
@@ -376,6 +390,7 @@ private:
     const trace::snapshot& shot_;
     const chrome_trace_options options_;
     std::int64_t oldest_ = 0;
+    std::size_t ties_ = std::numeric_limits<std::size_t>::max();
     std::vector<std::vector<event>> rows_; // one for each track
     std::uint64_t arrows_ = 0;
     bool is_first_ = true;

@@ -27,9 +27,11 @@ void check(const flight_recorder_options& chosen) {
     if (chosen.most_files == 0) refuse("most_files", "0", "1 or more");
 }
 
-/// Returns `text` with `-` in place of all characters that are no letters or digits of ASCII.
+constexpr std::size_t longest_trigger = 100; // The name of a file has at most 255 bytes.
+
+/// Returns the begin of `text` with `-` in place of all characters that are no letters or digits of ASCII.
 std::string in_file_name(std::string_view text) {
-    std::string result(text);
+    std::string result(text.substr(0, longest_trigger));
     for (char& c : result) {
         const bool is_kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
         if (!is_kept) c = '-';
@@ -118,7 +120,7 @@ std::string flight_recorder::write(std::string_view trigger) {
     std::string kept = path;
     {
         std::ofstream file(part);
-        write_chrome_trace(file, trace::take(options_.length));
+        write_chrome_trace(file, trace::take(sys::bounded(options_.length)));
         file.flush();
         if (!file) {
             (void)std::remove(part.c_str());

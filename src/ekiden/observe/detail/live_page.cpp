@@ -101,7 +101,7 @@ const unescaped = { '\\n': '\n', '\\"': '"', '\\\\': '\\' };
 function parse(text) {
   const found = [];
   for (const one of text.split('\n')) {
-    const m = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(one);
+    const m = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/s.exec(one);
     if (!m) continue;
     const labels = {};
     for (const [, name, value] of (m[2] || '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g))

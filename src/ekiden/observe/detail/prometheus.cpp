@@ -64,6 +64,8 @@ void check(prometheus_page::labels with) {
         check_name("label", one.name, '_', "letters, digits and '_', with no digit in front");
         if (one.name == "le" || one.name.starts_with("__"))
             refuse("label", one.name, "a name that Prometheus does not use itself");
+        if (std::any_of(with.begin(), &one, [&](const auto& other) { return other.name == one.name; }))
+            refuse("label", one.name, "a name that no other label of the value has");
     }
 }
 
@@ -98,11 +100,11 @@ std::string& prometheus_page::text_of(std::string_view name, std::string_view he
             refuse("name", name, "a name that no metric of another kind has, not counting '_total'");
         return known->text;
     }
-    metric& fresh = metrics_.emplace_back(metric{std::string(name), type, {}});
-    fresh.text.append("# HELP ").append(name).append(" ");
-    append_escaped(fresh.text, help, '\\');
-    fresh.text.append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
-    return fresh.text;
+    std::string head = "# HELP "; // is added as a whole, so that an exception leaves no partial line
+    head.append(name).append(" ");
+    append_escaped(head, help, '\\');
+    head.append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
+    return metrics_.emplace_back(metric{std::string(name), type, std::move(head)}).text;
 }
 
 void prometheus_page::counter(std::string_view name, std::string_view help, std::uint64_t value,
@@ -119,18 +121,19 @@ void prometheus_page::gauge(std::string_view name, std::string_view help, double
 void prometheus_page::histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
                                 labels with) {
     check(with);
-    std::string& to = text_of(name, help, "histogram");
+    std::string lines; // are added as a whole, so that an exception leaves no partial histogram
     std::uint64_t below = 0;
     std::size_t bucket = 0;
     for (unsigned power = 10; power != 35; ++power) {
         const std::uint64_t bound = std::uint64_t{1} << power;
         for (; histogram_snapshot::lower_bound(bucket) < bound; ++bucket) below += of.counts[bucket];
-        append_sample(to, name, "_bucket", with, ekiden::text_of(seconds(bound)), std::to_string(below));
+        append_sample(lines, name, "_bucket", with, ekiden::text_of(seconds(bound)), std::to_string(below));
     }
     const std::string total = std::to_string(of.total());
-    append_sample(to, name, "_bucket", with, "+Inf", total);
-    append_sample(to, name, "_sum", with, "", ekiden::text_of(seconds(of.sum_ns)));
-    append_sample(to, name, "_count", with, "", total);
+    append_sample(lines, name, "_bucket", with, "+Inf", total);
+    append_sample(lines, name, "_sum", with, "", ekiden::text_of(seconds(of.sum_ns)));
+    append_sample(lines, name, "_count", with, "", total);
+    text_of(name, help, "histogram") += lines;
 }
 
 std::string prometheus_page::text() const {

@@ -343,9 +343,7 @@ snapshot recorder::take(std::uint64_t newest_ns) {
                                               / static_cast<double>(taken.ticks - begun_);
     if (ended_ != 0) ns_a_tick_ = rate;
     const std::uint64_t end = ended_ != 0 ? ended_ : taken.ticks;
-    // A long recording starts later here, so that its length fits into the bits of a record's time.
-    const double newest = std::min(static_cast<double>(newest_ns) / rate, static_cast<double>(end - begun_));
-    const auto length = static_cast<std::uint64_t>(newest);
+    const std::uint64_t length = packed::snapshot_length(static_cast<double>(newest_ns) / rate, end - begun_);
     const calibration times{end - length, length, rate};
     copy.length = times.ns(times.length);
     copy.lost = lost_.load(sys::relaxed);

@@ -8,6 +8,7 @@
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sys/lock.hpp>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -47,6 +48,12 @@ struct packed {
     }
     [[nodiscard]] static constexpr std::uint64_t time(std::uint64_t first) noexcept {
         return first & time_mask;
+    }
+    /// Returns the length of a snapshot, in ticks. Half of the range of the times is left for the events
+    /// before the snapshot.
+    [[nodiscard]] static std::uint64_t snapshot_length(double wanted, std::uint64_t recorded) noexcept {
+        const std::uint64_t most = std::min(recorded, time_mask / 2);
+        return wanted < static_cast<double>(most) ? static_cast<std::uint64_t>(wanted) : most;
     }
     [[nodiscard]] static constexpr std::uint32_t name(std::uint64_t first) noexcept {
         return static_cast<std::uint32_t>(first >> time_bits) & (most_names - 1);

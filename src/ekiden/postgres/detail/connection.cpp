@@ -17,7 +17,10 @@ bool error::is_transient() const noexcept {
 namespace detail {
 
 std::string rows::bytes(int row, int column) const {
-    const std::string_view hex = text(row, column).substr(2);
+    std::string_view hex = text(row, column);
+    if (!hex.starts_with("\\x")) // a function has changed the setting. A new connection has it again.
+        throw error("ekiden: postgres: bytea_output is not hex any more", "");
+    hex.remove_prefix(2);
     std::string result(hex.size() / 2, '\0');
     const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
     for (std::size_t i = 0; i != result.size(); ++i)
@@ -27,7 +30,8 @@ std::string rows::bytes(int row, int column) const {
 
 std::string in_schema(std::string_view sql, const std::string& schema) {
     std::string result;
-    for (const char c : sql) c == '@' ? result += schema + '.' : result += c;
+    // The quotation marks allow names that are key words of SQL.
+    for (const char c : sql) c == '@' ? result += '"' + schema + "\"." : result += c;
     return result;
 }
 
@@ -65,6 +69,14 @@ connection::connection(const settings& where, const std::string& name)
     execute("set bytea_output = hex");
 }
 
+void check_schema(const std::string& schema) {
+    const std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
+    if (schema.empty() || schema.size() > 40 || letters.find(schema[0]) == letters.npos
+        || schema.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") != std::string::npos)
+        sys::refuse_argument("postgres::settings", "schema", '"' + schema + '"',
+                             "1 to 40 lower-case letters, digits and _, not beginning with a digit");
+}
+
 void check(const settings& where) {
     if (where.connection.empty())
         sys::refuse_argument("postgres::settings", "connection", "\"\"", "a connection string of libpq");
@@ -76,11 +88,7 @@ void check(const settings& where) {
         sys::refuse_argument("postgres::settings", "connection", "not readable" + why,
                              "a connection string of libpq");
     PQconninfoFree(options);
-    const std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
-    if (where.schema.empty() || where.schema.size() > 40 || letters.find(where.schema[0]) == letters.npos
-        || where.schema.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") != std::string::npos)
-        sys::refuse_argument("postgres::settings", "schema", '"' + where.schema + '"',
-                             "1 to 40 lower-case letters, digits and _, not beginning with a digit");
+    check_schema(where.schema);
 }
 
 void check_queue(std::string_view what, std::string_view option, const std::string& queue) {
@@ -133,7 +141,16 @@ records::headers unpacked(std::string_view bytes) {
 }
 
 std::vector<std::int64_t> insert_records(PGconn* on, const std::string& schema,
-                                         const std::vector<records::outgoing>& records) {
+                                         const std::vector<records::outgoing>& records, std::size_t most) {
+    std::size_t bytes = 0;
+    for (const records::outgoing& record : records) {
+        bytes += record.topic.size() + record.key.size() + (record.value ? record.value->size() : 0);
+        for (const auto& [name, value] : record.with) bytes += name.size() + value.size();
+    }
+    if (bytes > most)
+        throw error("ekiden: postgres: the records of a statement have " + std::to_string(bytes)
+                        + " bytes, allowed are " + std::to_string(most),
+                    "54000"); // program_limit_exceeded
     array queues, keys, values, with;
     for (const records::outgoing& record : records) {
         check_queue("postgres", "the queue of a record", record.topic);

@@ -49,7 +49,7 @@ private:
 /// A parameter of a statement, as text. An empty optional is NULL.
 using parameter = std::optional<std::string>;
 
-/// Replaces each '@' by the schema and a dot.
+/// Replaces each '@' by the schema in quotation marks and a dot.
 [[nodiscard]] std::string in_schema(std::string_view sql, const std::string& schema);
 
 /// Executes a statement on a connection. Throws error.
@@ -78,6 +78,8 @@ private:
 
 /// Throws std::invalid_argument if a setting is not allowed.
 void check(const settings& where);
+/// The same for the name of a schema.
+void check_schema(const std::string& schema);
 /// The same for the name of a queue. `what` names the class.
 void check_queue(std::string_view what, std::string_view option, const std::string& queue);
 
@@ -105,9 +107,14 @@ private:
 [[nodiscard]] std::string packed(const records::headers& with);
 [[nodiscard]] records::headers unpacked(std::string_view bytes);
 
+/// The maximum number of bytes in the records of one statement. A message to the server has at most 1 GiB,
+/// and contains two characters for each byte. The server ends the connection after a longer message.
+inline constexpr std::size_t most_bytes = 500'000'000;
+
 /// Adds records to the table in the transaction of the connection, in their order. Returns their ids, in the
-/// same order. Each record has its own queue. Throws error.
+/// same order. Each record has its own queue. Throws error, also if the records have more bytes than `most`.
 [[nodiscard]] std::vector<std::int64_t> insert_records(PGconn* on, const std::string& schema,
-                                                       const std::vector<records::outgoing>& records);
+                                                       const std::vector<records::outgoing>& records,
+                                                       std::size_t most = most_bytes);
 
 } // namespace ekiden::inline EKIDEN_ABI::postgres::detail

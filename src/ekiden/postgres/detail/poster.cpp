@@ -5,12 +5,15 @@
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/mutex.hpp>
 #include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/start_thread.hpp>
 
 #include <algorithm>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <random>
+#include <span>
 
 namespace ekiden::inline EKIDEN_ABI::postgres {
 
@@ -128,6 +131,7 @@ public:
         const std::lock_guard lock(mutex_);
         return metrics_;
     }
+    [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
     const poster_options& chosen() const noexcept { return chosen_; }
 
@@ -166,36 +170,43 @@ private:
         }
     }
 
-    /// Commits the records, or tells their futures what has gone wrong.
-    void commit(std::vector<waiting_record>& batch) {
+    /// Commits the records, or tells their futures what has gone wrong. If the server refuses several
+    /// records, commits each half of them separately, so that only the records fail that the server refuses.
+    void commit(std::span<waiting_record> batch) {
         std::vector<outgoing> sent;
         std::size_t bytes = 0;
         for (waiting_record& one : batch) {
             sent.push_back(std::move(one.record));
             bytes += one.bytes;
         }
+        std::optional<std::vector<std::int64_t>> ids;
+        std::exception_ptr failure;
         try {
-            const std::optional<std::vector<std::int64_t>> ids = write(sent);
-            {
-                const std::lock_guard lock(mutex_);
-                (ids ? metrics_.committed : given_up_) += batch.size();
-                if (ids) ++metrics_.commits;
-                leave(batch.size(), bytes);
-            }
-            for (std::size_t i = 0; i != batch.size(); ++i) {
-                if (!ids)
-                    cancel(batch[i].told);
-                else if (batch[i].told)
-                    batch[i].told->set_value(position{chosen_.queue, 0, (*ids)[i]});
-            }
+            ids = write(sent);
         } catch (...) {
-            {
-                const std::lock_guard lock(mutex_);
-                metrics_.failed += batch.size();
-                leave(batch.size(), bytes);
+            failure = std::current_exception();
+        }
+        if (failure != nullptr && batch.size() > 1) {
+            for (std::size_t i = 0; i != batch.size(); ++i) batch[i].record = std::move(sent[i]);
+            const std::size_t half = batch.size() / 2;
+            commit(batch.first(half));
+            return commit(batch.subspan(half));
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            (ids ? metrics_.committed : failure != nullptr ? metrics_.failed : given_up_) += batch.size();
+            if (ids) ++metrics_.commits;
+            leave(batch.size(), bytes);
+        }
+        for (std::size_t i = 0; i != batch.size(); ++i) {
+            std::optional<promise<position>>& told = batch[i].told;
+            if (failure != nullptr) {
+                if (told) told->set_exception(failure);
+            } else if (!ids) {
+                cancel(told);
+            } else if (told) {
+                told->set_value(position{chosen_.queue, 0, (*ids)[i]});
             }
-            for (waiting_record& one : batch)
-                if (one.told) one.told->set_exception(std::current_exception());
         }
     }
     void leave(std::size_t records, std::size_t bytes) { // with mutex_
@@ -206,7 +217,7 @@ private:
     }
 
     /// Returns the ids of the records after their COMMIT, or nothing if close() gives them up. Throws error
-    /// if the server refuses them.
+    /// if the server refuses them, and std::bad_alloc. Then no record is in the table.
     std::optional<std::vector<std::int64_t>> write(const std::vector<outgoing>& sent) {
         const std::int64_t number = committed_ + static_cast<std::int64_t>(sent.size());
         std::optional<std::vector<std::int64_t>> ids;
@@ -240,6 +251,9 @@ private:
                     server_->execute("rollback");
                     throw;
                 }
+            } catch (...) {      // such as std::bad_alloc
+                server_.reset(); // ends the transaction
+                if (!ids) throw; // otherwise, the COMMIT is in doubt
             }
             delay = detail::next_delay(delay);
             if (stop_.wait_for(delay)) return {};
@@ -273,8 +287,9 @@ private:
     const settings where_;
     const poster_options chosen_;
     const std::string id_;
-    std::unique_ptr<detail::connection> server_; // of the thread
-    std::int64_t committed_ = 0;                 // of the thread
+    const std::uint16_t generation_ = sys::fork_generation(); // of the process that has made the poster
+    std::unique_ptr<detail::connection> server_;              // of the thread
+    std::int64_t committed_ = 0;                              // of the thread
 
     mutable mutex mutex_;
     std::deque<waiting_record> queue_;
@@ -289,7 +304,9 @@ private:
 };
 
 poster::poster(const settings& where, const poster_options& chosen) : core_(new core(where, chosen)) {}
-poster::~poster() = default;
+poster::~poster() {
+    if (core_->is_in_forked_child()) static_cast<void>(core_.release()); // its thread is not here
+}
 
 bool poster::post(std::string_view key, std::optional<std::string_view> value, const headers& with) {
     std::optional<promise<position>> nobody;
@@ -311,6 +328,7 @@ bool poster::close(const wait_limit& limit) { return core_->close(limit); }
 poster_metrics poster::metrics() const { return core_->metrics(); }
 
 position post(pg_conn* inside, const outgoing& record, const std::string& schema) {
+    detail::check_schema(schema);
     return {record.topic, 0, detail::insert_records(inside, schema, {record}).front()};
 }
 

@@ -32,8 +32,8 @@ void create_tables(const settings& where) {
     server.execute("begin");
     server.execute("select pg_advisory_xact_lock(hashtext('ekiden ' || $1))",
                    {where.schema}); // one process at a time
-    server.execute("create schema if not exists " + where.schema);
-    if (server.execute("select to_regclass($1) is not null", {where.schema + ".format"}).flag(0, 0)) {
+    server.execute("create schema if not exists \"" + where.schema + '"');
+    if (server.execute("select to_regclass($1) is not null", {'"' + where.schema + "\".format"}).flag(0, 0)) {
         const auto found = server.execute("select max(version) from @format");
         if (found.is_null(0, 0) || found.number(0, 0) > newest_format)
             throw error("ekiden: postgres: the tables of the schema \"" + where.schema + "\" have the format "

@@ -18,7 +18,9 @@ std::vector<reply::row> reply::execute(const char* sql,
 
 worker::worker(const settings& where, const worker_options& chosen, handler f, int)
     : core_(new core(where, chosen, std::move(f))) {}
-worker::~worker() = default;
+worker::~worker() {
+    if (core_->is_in_forked_child()) static_cast<void>(core_.release()); // its threads are not here
+}
 
 void worker::run(std::stop_token stop) { core_->run(std::move(stop)); }
 bool worker::close(const wait_limit& limit) { return core_->close(limit); }

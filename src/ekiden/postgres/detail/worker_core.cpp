@@ -18,18 +18,19 @@ void check(const worker_options& chosen) {
         if (value < least || value > most)
             sys::refuse_argument(here, name, value, std::to_string(least) + " to " + std::to_string(most));
     };
-    const auto time = [&](const char* name, std::chrono::milliseconds value,
-                          std::chrono::milliseconds least) {
-        if (value < least || value > std::chrono::hours(24))
+    const auto time = [&](const char* name, std::chrono::milliseconds value, std::chrono::milliseconds least,
+                          std::chrono::minutes most = std::chrono::hours(24)) {
+        if (value < least || value > most)
             sys::refuse_argument(here, name, std::to_string(value.count()) + " ms",
-                                 std::to_string(least.count()) + " ms to 24 h");
+                                 std::to_string(least.count()) + " ms to " + std::to_string(most.count())
+                                     + " min");
     };
     detail::check_queue(here, "queue", chosen.queue);
     number("connections", chosen.connections, 1U, 500U);
     number("records_per_commit", chosen.records_per_commit, 1U, 10'000U);
     number("keys_per_commit", chosen.keys_per_commit, 1U, 1'000U);
     time("commit_after", chosen.commit_after, 0ms);
-    time("poll_every", chosen.poll_every, 1ms);
+    time("poll_every", chosen.poll_every, 1ms, 1min);
     time("transaction_limit", chosen.transaction_limit, 1s);
     const records::retry_options& retry = chosen.retry;
     number("retry.attempts", retry.attempts, 1U, 1'000'000U);
@@ -168,7 +169,9 @@ void worker::core::recover(session& mine, const error& failure) {
 }
 
 void worker::core::turn(session& mine) {
-    const std::vector<std::string> keys = keys_.take(*mine.server, chosen_.keys_per_commit);
+    // Each key has at least one record.
+    const std::vector<std::string> keys =
+        keys_.take(*mine.server, std::min(chosen_.keys_per_commit, chosen_.records_per_commit));
     if (keys.empty()) return;
     std::vector<std::string> again;
     try {
@@ -413,9 +416,9 @@ void worker::core::note_failure(session& mine, const record& of, bool counts, co
     }
     const records::retry_options& retry = chosen_.retry;
     const unsigned attempts = (locked[0].failed == of.id ? locked[0].attempts : 0) + (counts ? 1 : 0);
-    if (counts) count(&records::worker_metrics::retries);
     if (counts && attempts >= retry.attempts && retry.then != records::on_failure::stop)
         return bury(mine, of, attempts, reason);
+    if (counts) count(&records::worker_metrics::retries); // the function is called again
     const auto delay = counts ? records::detail::delay_after(attempts, retry) : std::chrono::milliseconds(0);
     // Bytes that are no UTF-8 would be refused.
     mine.server->execute(

@@ -10,6 +10,7 @@
 #include <ekiden/sync/mutex.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/fork.hpp>
 
 #include <exception>
 #include <memory>
@@ -28,6 +29,7 @@ public:
     void run(std::stop_token stop);
     [[nodiscard]] bool close(const wait_limit& limit);
     [[nodiscard]] records::worker_metrics metrics() const;
+    [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
 private:
     /// The row of a key.
@@ -82,6 +84,7 @@ private:
 
     const settings where_;
     const worker_options chosen_;
+    const std::uint16_t generation_ = sys::fork_generation(); // of the process that has made the worker
     const handler f_;
     detail::key_source keys_;
     event stopping_, ended_{true}; // a stop is requested; run() does not run

@@ -49,7 +49,8 @@ void add_partition(prometheus_page& to, const partition_metrics& of, std::string
               {"state", name_of(of.state)},
               {"paused", name_of(of.paused)}});
     if (of.lag >= 0)
-        gauge("ekiden_worker_lag_records", "Records that are not done.", static_cast<double>(of.lag));
+        gauge("ekiden_worker_lag_records", "Records from the oldest one that is not done to the newest one.",
+              static_cast<double>(of.lag));
     count("ekiden_worker_held_records", "Records in memory.", of.held);
     count("ekiden_worker_held_bytes", "Bytes of the records in memory.", of.held_bytes);
     count("ekiden_worker_running_records", "Records whose function runs.", of.running);
@@ -79,7 +80,7 @@ void add_metrics(prometheus_page& to, const worker_metrics& of, std::string_view
     counter("ekiden_worker_dead_letters_total", "Records sent to the topic of dead letters.",
             of.dead_letters);
     counter("ekiden_worker_repeated_total", "Done records that another worker handles again.", of.repeated);
-    counter("ekiden_worker_given_up_total", "Received records that were given up unrun.", of.given_up);
+    counter("ekiden_worker_given_up_total", "Received records that were given up.", of.given_up);
     counter("ekiden_worker_commits_total", "Successful commits or transactions.", of.commits);
     counter("ekiden_worker_aborts_total", "Transactions that were rolled back.", of.aborts);
     counter("ekiden_worker_fenced_total", "Refusals because another worker has taken over.", of.fenced);
