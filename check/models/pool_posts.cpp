@@ -15,6 +15,7 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <deque>
+#include <memory>
 #include <mutex>
 
 namespace pool_posts_models {
@@ -38,10 +39,20 @@ public:
         do {
             check::that(entrance_.await_all(wait_limit()), "there is no limit");
             run();
-        } while (!entrance_.try_end());
+        } while (!entrance_.try_end() && !has_stopped());
+        if (has_stopped()) check::that(entrance_.await_posts(wait_limit()), "there is no limit");
         gate_.fetch_or(gate_bit::stopping, sys::relaxed);
         const std::lock_guard guard(lock_);
         check::that(tasks_.empty(), "no task is left");
+    }
+    /// Like scheduler::stop(), but the queued tasks run.
+    void stop() {
+        gate_.fetch_or(gate_bit::closed | gate_bit::stopping, sys::seq_cst);
+        {
+            const std::lock_guard quiesced(lock_);
+        }
+        gate_.fetch_or(gate_bit::stopped, sys::release);
+        entrance_.give_up();
     }
     /// Like wait_idle() of a pool.
     void wait_idle() {
@@ -73,6 +84,8 @@ public:
     };
 
 private:
+    [[nodiscard]] bool has_stopped() const { return (gate_.load(sys::acquire) & gate_bit::stopped) != 0; }
+
     struct role final : thread_role {
         explicit role(context_id of) noexcept : thread_role(of) {}
         bool wait_for(completion&, const wait_limit*) noexcept override { return false; }
@@ -210,6 +223,26 @@ EKIDEN_MODEL(post_beside_work_that_ends, .load_buffering = false, .old_values = 
     poster.join();
     worker.join();
     check::that(ran.read() == (is_in ? 1 : 0), "run if accepted");
+}
+
+// A thread that sees an effect of the post may stop and destroy the context before the post returns.
+EKIDEN_MODEL(late_post_then_stop, .load_buffering = false, .old_values = 2,
+             .about = "the end waits for a post that counts as work, also after a stop", .preemptions = 2,
+             .spurious = 0) {
+    sys::atomic<bool> has_run{false};
+    auto context = std::make_unique<joined_context>();
+    const joined_context::executor executor{*context};
+    executor.on_work_started(); // does not end
+    sys::thread joiner([&] { context->join(); });
+    sys::thread poster([&] { (void)executor.post([&] { has_run.store(true, sys::release); }); });
+    while (!has_run.load(sys::acquire)) {
+        context->run();
+        sys::yield();
+    }
+    context->stop();
+    joiner.join();
+    context.reset();
+    poster.join();
 }
 
 EKIDEN_MODEL(lanes_post_behind_another_then_join, .load_buffering = false, .old_values = 1,

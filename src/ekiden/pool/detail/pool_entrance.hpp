@@ -65,9 +65,10 @@ public:
     /// counts as work. If it does, the caller must call leave_late() after the post.
     [[nodiscard]] bool joins_outstanding_work() noexcept {
         posts_.begun(); // stop() does not wait for work, but the end of the pool waits for this post
-        // [PC1] seq_cst, as in enter(). [OW3] Acquire: sees that join() has gathered the count, and so sees
-        // the work of this thread in it. Pairs with the release in scheduler::join().
-        if ((gate_.load(sys::seq_cst) & gate_bit::refuses_all) == 0 && work_.started_beside_other())
+        // [OW3] Acquire: sees that join() has gathered the count, and so sees the work of this thread in it.
+        // Pairs with the release in scheduler::join(). If this thread does not see a stop(), the queue
+        // refuses the task later.
+        if ((gate_.load(sys::acquire) & gate_bit::refuses_all) == 0 && work_.started_beside_other())
             return true;
         posts_.ended();
         return false;
