@@ -57,7 +57,8 @@ namespace {
 template <class T, class Compare>
 void check_numbers(ekiden::thread_pool& pool, Compare compare) {
     ekiden::sys::random random(3);
-    for (const std::size_t count : {0U, 1U, 15U, 16U, 17U, 300U, 5'000U, 100'000U}) {
+    for (const int length : {0, 1, 15, 16, 17, 300, 5'000, ekiden_test::rounds(100'000)}) {
+        const auto count = static_cast<std::size_t>(length);
         for (const int kind : {0, 1, 2, 3}) {
             std::vector<T> input(count);
             for (T& n : input)

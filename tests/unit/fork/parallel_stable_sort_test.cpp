@@ -170,6 +170,7 @@ TEST_CASE("an exception of the comparison ends a stable sort, and no element is 
         CHECK_THROWS_AS(parallel_stable_sort(pool, all, fails), std::runtime_error);
         CHECK(has_all(all));
 
+        if (ekiden_test::is_sanitized && last > 50'000) continue; // each comparison of texts is slow
         std::vector<std::string> words;
         for (const entry& e : input)
             words.push_back("a long word: " + std::to_string(e.key) + " " + std::to_string(e.place));
