@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <functional>
 #include <latch>
@@ -151,6 +152,13 @@ TEST_CASE("The destructor of a function that is abandoned inside a post may wait
     std::thread runner([&] { loop.run(); });
     bool is_stopped = false;
     abandon_in_a_post(loop.get_executor(), [&] {
+        std::barrier both(2); // this thread and the other thread run one of the tasks each
+        for (int i = 0; i != 2; ++i) {
+            loop.get_executor().post([&] {
+                both.arrive_and_wait();
+                (void)loop.run_one_for(1ms); // a wait inside the other wait
+            });
+        }
         loop.get_executor().on_work_finished();
         loop.run_for(5s);
         is_stopped = loop.is_stopped();

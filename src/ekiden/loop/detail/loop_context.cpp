@@ -126,7 +126,7 @@ void loop_context::leave(way) noexcept {
 /// post_scope of the context, the scope does not count as outstanding work during the wait. For example, the
 /// destructor of an abandoned function may call run().
 void loop_context::count_own_scope(bool counts) noexcept {
-    if (!post_scope::is_in(*this)) return;
+    if (running_in_this_thread() || !post_scope::is_in(*this)) return; // a wait inside another wait
     if (counts)
         work_started();
     else
