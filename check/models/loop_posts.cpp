@@ -8,6 +8,8 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <memory>
+
 namespace loop_posts_models {
 
 namespace {
@@ -39,6 +41,19 @@ LOOP_POSTS_MODEL(loop_post_behind_another, .about = "run() returns after a funct
     runner.join();
     check::that(ran.read() == 1, "the function ran");
     first.join();
+}
+
+// The function stops the loop, so run() may return before the post has left its scope.
+LOOP_POSTS_MODEL(loop_stopped_by_a_post,
+                 .about = "a loop that a function stops is destroyed beside the post") {
+    auto loop = std::make_unique<loop_context>(check::choose(2) == 0 ? 1 : loop_context::many);
+    const loop_context::executor_type executor = loop->get_executor();
+    const loop_strand s(executor);
+    executor.on_work_started();
+    sys::thread outside([&] { (void)s.post([&loop] { loop->stop(); }); });
+    (void)loop->run();
+    loop.reset();
+    outside.join();
 }
 
 // The flag stands for a strand to which the thread has pushed. The task stands for the drain.

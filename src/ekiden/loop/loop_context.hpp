@@ -153,6 +153,7 @@ private:
     // The context does not stop for lack of work while a thread is in a post_scope.
     [[nodiscard]] way enter(bool) noexcept override;
     void leave(way) noexcept override;
+    void count_own_scope(bool counts) noexcept;
 
     // Used by executor_type.
     bool accept(task* accepted, task_order order);
@@ -166,6 +167,7 @@ private:
     static constexpr std::uint32_t ends = 1;  // the destructor has begun
     static constexpr std::uint32_t holds = 2; // stop() was called, and restart() has not been called since
     sys::atomic<std::uint32_t> gate_{0};
+    sys::atomic<std::uint32_t> entered_{0}; // the number of threads that are in a post_scope of this context
     // Exactly one of the two engines is set.
     std::unique_ptr<solo_loop> solo_;
     std::unique_ptr<shared_loop> shared_;

@@ -6,6 +6,7 @@
 #include <ekiden/loop/detail/shared_loop.hpp>
 #include <ekiden/loop/detail/solo_loop.hpp>
 #include <ekiden/observe/trace.hpp>
+#include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -61,6 +62,11 @@ loop_context::~loop_context() {
 /// Abandons the queued tasks and refuses new tasks. No thread may be inside run() any more.
 void loop_context::shut_down() noexcept {
     if ((gate_.load(sys::relaxed) & ends) != 0) return;
+    sys::expects(!post_scope::is_in(*this),
+                 "a loop_context is destroyed inside a post to a strand or lanes on the context");
+    // [LO3] Acquire. A post that stopped the loop may not have left yet.
+    for (sys::back_off others; entered_.load(sys::acquire) != 0 && !EKIDEN_MUTANT(loop_ends_beside_a_post);)
+        others.wait();
     gate_.fetch_or(ends, sys::relaxed);
     shut_down_services();
     with_engine([](auto& engine) { engine.abandon_all(); });
@@ -106,12 +112,25 @@ void loop_context::work_finished() noexcept {
 }
 
 entrance::way loop_context::enter(bool) noexcept {
+    entered_.fetch_add(1, sys::relaxed); // the post that this thread begins happens before the destructor
     if (!EKIDEN_MUTANT(loop_stops_beside_a_post)) work_started();
     return way::as_work;
 }
 
 void loop_context::leave(way) noexcept {
     if (!EKIDEN_MUTANT(loop_stops_beside_a_post)) work_finished();
+    entered_.fetch_sub(1, sys::release); // [LO3] Release: this thread does not use the context any more
+}
+
+/// Called before (`counts` is false) and after a wait for the context. If the calling thread is in a
+/// post_scope of the context, the scope does not count as outstanding work during the wait. For example, the
+/// destructor of an abandoned function may call run().
+void loop_context::count_own_scope(bool counts) noexcept {
+    if (running_in_this_thread() || !post_scope::is_in(*this)) return; // a wait inside another wait
+    if (counts)
+        work_started();
+    else
+        work_finished();
 }
 
 void loop_context::executor_type::report_unhandled(const char*) const noexcept {
@@ -123,6 +142,12 @@ void loop_context::executor_type::report_unhandled(const char*) const noexcept {
 std::size_t loop_context::do_run(const loop_request& request) {
     refuse_in_child("run");
     if constexpr (lock_checks) warn_if_left_stopped();
+    if (!request.waits) return with_engine([&](auto& engine) { return engine.run(request); });
+    struct wait {
+        loop_context& here;
+        explicit wait(loop_context& context) noexcept : here(context) { here.count_own_scope(false); }
+        ~wait() { here.count_own_scope(true); }
+    } const waiting(*this);
     return with_engine([&](auto& engine) { return engine.run(request); });
 }
 

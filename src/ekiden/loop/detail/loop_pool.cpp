@@ -155,6 +155,13 @@ bool loop_threads::join(const wait_limit& limit) {
                                 "ekiden: loop_pool::join in a thread of the same pool");
     }
     const blocked_here waiting("the end of a pool of loops"); // if this is a worker of a thread_pool
+    for (auto& loop : loops_) loop->count_own_scope(false);
+    struct after_wait {
+        loop_threads& here;
+        ~after_wait() {
+            for (auto& loop : here.loops_) loop->count_own_scope(true);
+        }
+    } const waits{*this};
     if (!joining_.acquire(limit)) return false;
     // stop() also ends this wait, because a loop is not busy after its thread has left the pool.
     const bool is_over = threads_.empty() || busy_.await_none(limit);
