@@ -26,7 +26,8 @@ struct poster_options {
     std::size_t capacity = 100'000; ///< The maximum number of records that are not committed. At least 1.
     /// The maximum bytes of these records. At least 1. A record that is larger is sent when it is alone.
     std::size_t capacity_bytes = 64U << 20;
-    /// What post() and submit() do at a capacity: `reject` or `block`. The other values are refused.
+    /// What post() and submit() do at a capacity: `reject` or `block`. The other values are refused. Blocked
+    /// calls get room in the order of their arrival, so large records do not starve.
     when_full policy = when_full::reject;
     std::size_t records_per_commit =
         1000; ///< The maximum number of records of one transaction. 1 to 100,000.
@@ -51,7 +52,9 @@ struct poster_metrics {
 ///
 /// The server can refuse a record, for example because its key is too long for an index. Incompressible keys
 /// of more than about 2,600 bytes are too long. A record may have at most 500,000,000 bytes. If a record is
-/// refused, the poster commits the other records without this record.
+/// refused, the poster commits the other records without this record. If the server cancels a statement with
+/// several records, for example because of `statement_timeout`, the poster halves them. If it cancels the
+/// statement of a single record four times, with pauses of 50 ms to 200 ms, the record counts as refused.
 ///
 /// Thread safety: all members may be called concurrently, except the destructor. A thread of the poster
 /// completes the futures. If an executor runs a continuation in that thread, the continuation must not wait

@@ -67,7 +67,9 @@ struct worker_metrics {
     /// The number of records that were received, but given up: the function did not run, or its result has no
     /// effect. Always 0 in PostgreSQL.
     std::uint64_t given_up = 0;
-    std::uint64_t commits = 0;    ///< number of successful commits or transactions
+    /// The number of successful commits or transactions. PostgreSQL: the number of transactions that have
+    /// removed records from the queue, because they were done or became dead letters.
+    std::uint64_t commits = 0;
     std::uint64_t aborts = 0;     ///< number of transactions that were rolled back
     std::uint64_t fenced = 0;     ///< number of refusals because another worker has taken over
     std::uint64_t reconnects = 0; ///< number of new connections or producers after an error

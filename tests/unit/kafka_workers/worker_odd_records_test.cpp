@@ -256,6 +256,7 @@ TEST_CASE("kafka::worker: an exception of any type is a failure, also from a cor
     const auto dead = brokers.read("dead", 1);
     REQUIRE(dead.size() == 2);
     CHECK(*ekiden::records::find(dead[0].with, "ekiden-error") == "an exception of unknown type");
+    for (const auto& letter : dead) CHECK_FALSE(letter.key); // not an empty key
 }
 
 TEST_CASE(

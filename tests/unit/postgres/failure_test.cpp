@@ -215,7 +215,7 @@ TEST_CASE("a function that breaks its transaction fails, whatever it has done") 
     CHECK(values(server, "dead") == "syntax commit copy pipeline throws queue late");
 }
 
-TEST_CASE("deadlocks of functions are retried, and count as no attempt") {
+TEST_CASE("deadlocks of functions are retried after growing delays, and count as no attempt") {
     if (!private_server::is_available()) return;
     const private_server server;
     server.sql("create table account (id int primary key, balance int not null default 0)");
@@ -240,6 +240,36 @@ TEST_CASE("deadlocks of functions are retried, and count as no attempt") {
     CHECK(server.number("select min(balance) from account") == 200);
     CHECK(server.number("select max(balance) from account") == 200);
     CHECK(worker->metrics().dead_letters == 0);
+
+    // A function that always has a conflict must not spin.
+    REQUIRE(poster.post("k", "1"));
+    REQUIRE(poster.flush(120s));
+    pg::worker_options chosen = failing(records::on_failure::park_key, 1);
+    chosen.retry.delay = 20ms;
+    chosen.retry.longest_delay = 1s;
+    std::atomic<int> calls{0};
+    std::atomic<bool> heals{false};
+    running_worker stuck(where, chosen, [&](const records::request& of, records::reply&) {
+        CHECK(of.attempt == 1);
+        ++calls;
+        if (!heals) throw pg::error("conflict", "40001");
+        throw std::runtime_error("no conflict");
+    });
+    while (calls < 2) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(130ms);
+    CHECK(calls >= 3);
+    CHECK(calls <= 6); // the delays are 0, 20, 40, 80 and 160 ms
+    CHECK(stuck->metrics().dead_letters == 0);
+    CHECK(stuck->metrics().commits == 0);
+    heals = true;
+    REQUIRE(drains(server));
+    REQUIRE(poster.post("k", "2"));
+    REQUIRE(poster.flush(120s));
+    REQUIRE(drains(server));
+    stuck.end();
+    CHECK(stuck->metrics().dead_letters == 2);
+    CHECK(stuck->metrics().commits == 2); // of the first dead letter, and of the parked key
+    CHECK(server.number("select count(*) from ekiden.lane where failed is not null or conflicts <> 0") == 0);
 }
 
 TEST_CASE("a transaction that is idle for too long ends, and another worker has its key") {

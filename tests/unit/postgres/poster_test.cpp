@@ -67,6 +67,19 @@ TEST_CASE(
     CHECK(poster.metrics().committed == 7);
     CHECK(poster.metrics().failed == 1);
     CHECK(count_in(server, posted + " and key = 'k'", 6) == counts{});
+
+    // The error of statement_timeout is transient, but here it comes each time.
+    server.sql("create function cancel() returns trigger language plpgsql as $$ begin "
+               "raise exception 'slow' using errcode = '57014'; end $$");
+    server.sql("create trigger cancel before insert on ekiden.record for each row "
+               "when (new.value = 'slow') execute function cancel()");
+    CHECK(poster.post("k", "7"));
+    ekiden::future<records::position> slow = poster.submit("k", "slow");
+    CHECK(poster.post("k", "8"));
+    REQUIRE(poster.close(20s));
+    CHECK_THROWS_AS((void)slow.get(), pg::error);
+    CHECK(poster.metrics().failed == 2);
+    CHECK(count_in(server, posted + " and key = 'k'", 8) == counts{});
 }
 
 TEST_CASE("bytes, tombstones and headers reach the handler as they were posted") {
@@ -144,6 +157,22 @@ TEST_CASE("a full poster rejects or blocks, by count and by bytes") {
         producer.join();
         CHECK(accepted == 20);
     }
+    locked(by);
+    { // Blocked posts are served in order, so a large record does not starve behind small ones.
+        pg::poster poster(where, {.queue = "in", .capacity_bytes = 1000, .policy = ekiden::when_full::block});
+        CHECK(poster.post("k", std::string(500, 'x')));
+        std::jthread large([&] { CHECK(poster.post("large", std::string(800, 'x'))); });
+        std::this_thread::sleep_for(100ms);                            // until it waits
+        std::jthread small([&] { CHECK(poster.post("small", "x")); }); // would have room at once
+        std::this_thread::sleep_for(20ms);
+        CHECK(poster.metrics().posted == 1);
+        PQclear(PQexec(by, "commit"));
+        large.join();
+        small.join();
+    }
+    CHECK(server.number("select count(*) from ekiden.record l, ekiden.record s where l.key = 'large' and "
+                        "s.key = 'small' and l.id < s.id")
+          == 1);
     PQfinish(by);
 }
 

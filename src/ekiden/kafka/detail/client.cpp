@@ -129,16 +129,17 @@ client_handle configuration::make(rd_kafka_type_t type) {
     return client_handle(made);
 }
 
-std::vector<rd_kafka_vu_t> parts_of(std::string_view key, std::optional<std::string_view> value,
-                                    const records::headers& with) {
-    const auto bytes_of = [](std::string_view text) { // librdkafka takes a null pointer for no value
-        return const_cast<char*>(text.data() == nullptr ? "" : text.data());
-    };
+std::vector<rd_kafka_vu_t> parts_of(std::optional<std::string_view> key,
+                                    std::optional<std::string_view> value, const records::headers& with) {
+    const auto bytes_of =
+        [](std::string_view text) { // librdkafka takes a null pointer for no key and no value
+            return const_cast<char*>(text.data() == nullptr ? "" : text.data());
+        };
     std::vector<rd_kafka_vu_t> parts(3 + with.size());
     parts[0].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
     parts[0].u.i = RD_KAFKA_MSG_F_COPY;
     parts[1].vtype = RD_KAFKA_VTYPE_KEY;
-    parts[1].u.mem = {bytes_of(key), key.size()};
+    parts[1].u.mem = {key ? bytes_of(*key) : nullptr, key ? key->size() : 0};
     parts[2].vtype = RD_KAFKA_VTYPE_VALUE;
     parts[2].u.mem.ptr = value ? bytes_of(*value) : nullptr;
     parts[2].u.mem.size = value ? value->size() : 0;

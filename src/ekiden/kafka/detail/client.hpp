@@ -76,7 +76,8 @@ inline constexpr std::string_view topic_names = "1 to 249 letters, digits, dots,
 
 /// Returns the arguments of rd_kafka_produceva() for a record, without its topic. They refer to the key, the
 /// value and the headers, which librdkafka copies.
-[[nodiscard]] std::vector<rd_kafka_vu_t> parts_of(std::string_view key, std::optional<std::string_view> value,
+[[nodiscard]] std::vector<rd_kafka_vu_t> parts_of(std::optional<std::string_view> key,
+                                                  std::optional<std::string_view> value,
                                                   const records::headers& with);
 
 /// Returns the kind of an error that has no flags.

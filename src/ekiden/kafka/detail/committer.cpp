@@ -227,8 +227,9 @@ call_result committer::abort(commit_batch& batch) {
     return ended(batch, failed("abort_transaction", rd_kafka_abort_transaction(producer_.get(), -1)));
 }
 
-rd_kafka_resp_err_t committer::produce(const records::outgoing& output) {
-    std::vector<rd_kafka_vu_t> parts = parts_of(output.key, output.value, output.with);
+rd_kafka_resp_err_t committer::produce(const records::outgoing& output, bool has_key) {
+    const auto key = has_key ? std::optional<std::string_view>(output.key) : std::nullopt;
+    std::vector<rd_kafka_vu_t> parts = parts_of(key, output.value, output.with);
     parts.push_back({.vtype = RD_KAFKA_VTYPE_TOPIC, .u = {.cstr = output.topic.c_str()}});
     const error_handle reported(rd_kafka_produceva(producer_.get(), parts.data(), parts.size()));
     return reported == nullptr ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_error_code(reported.get());
@@ -251,12 +252,14 @@ call_result committer::send_outputs(commit_batch& batch) {
     std::size_t at = 0;
     for (const commit_part& part : batch.parts) {
         for (const held_record* const r : part.carried) {
+            // The only output of a dead letter without a key is the letter, because no key is parked.
+            const bool has_key = r->has_key || !r->is_dead_letter;
             for (const records::outgoing& output : r->outputs) {
                 if (at++ < sent_) continue;
-                rd_kafka_resp_err_t refused = produce(output);
+                rd_kafka_resp_err_t refused = produce(output, has_key);
                 while (refused == RD_KAFKA_RESP_ERR__QUEUE_FULL && sys::clock::now() < batch.give_up) {
                     rd_kafka_poll(producer_.get(), 20); // frees what is delivered
-                    refused = produce(output);
+                    refused = produce(output, has_key);
                 }
                 if (refused != RD_KAFKA_RESP_ERR_NO_ERROR) {
                     const error made = make_error("output to " + output.topic, refused);

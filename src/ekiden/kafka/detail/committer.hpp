@@ -53,7 +53,7 @@ private:
     [[nodiscard]] call_result commit_offsets(const commit_batch& batch);
     [[nodiscard]] list_handle offsets_of(const commit_batch& batch) const;
     [[nodiscard]] outcome outcome_of_outputs() const noexcept;
-    [[nodiscard]] rd_kafka_resp_err_t produce(const records::outgoing& output);
+    [[nodiscard]] rd_kafka_resp_err_t produce(const records::outgoing& output, bool has_key);
     [[nodiscard]] call_result failed(std::string_view what, rd_kafka_error_t* reported);
     [[nodiscard]] call_result ended(const commit_batch& batch, call_result result);
     [[nodiscard]] bool is_topic_refused(const std::string& topic) const;

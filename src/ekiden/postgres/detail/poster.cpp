@@ -48,6 +48,9 @@ void cancel(std::optional<promise<position>>& told) {
     if (told) told->set_exception(std::make_exception_ptr(operation_canceled("postgres::poster::submit")));
 }
 
+/// The number of attempts for one record whose statement is canceled each time.
+constexpr unsigned most_canceled = 4;
+
 struct waiting_record {
     outgoing record;
     std::size_t bytes = 0;
@@ -79,11 +82,10 @@ public:
         const auto has_room = [&] {
             return count_ == 0 || (count_ < chosen_.capacity && bytes_ + bytes <= chosen_.capacity_bytes);
         };
-        while (!closed_ && !has_room() && chosen_.policy == when_full::block) {
-            room_.reset();
-            lock.unlock();
-            room_.wait();
-            lock.lock();
+        if (chosen_.policy == when_full::block) { // in the order of arrival
+            (void)await(lock, blocked_, {},
+                        [&](const waiter* self) { return closed_ || (blocked_ == self && has_room()); });
+            if (blocked_ != nullptr) blocked_->changed.set(); // there may be room for it, too
         }
         if (closed_ || !has_room()) {
             ++metrics_.rejected;
@@ -100,20 +102,15 @@ public:
     bool flush(const wait_limit& limit) {
         std::unique_lock lock(mutex_);
         const std::uint64_t goal = metrics_.posted;
-        while (metrics_.committed + metrics_.failed + given_up_ < goal) {
-            progress_.reset();
-            lock.unlock();
-            if (!progress_.wait(limit)) return false;
-            lock.lock();
-        }
-        return true;
+        return await(lock, flushing_, limit,
+                     [&](const waiter*) { return metrics_.committed + metrics_.failed + given_up_ >= goal; });
     }
 
     void begin_close() {
         const std::lock_guard lock(mutex_);
         closed_ = true;
         work_.set();
-        room_.set();
+        for (waiter* one = blocked_; one != nullptr; one = one->next) one->changed.set();
     }
     bool close(const wait_limit& limit) {
         begin_close();
@@ -136,6 +133,37 @@ public:
     const poster_options& chosen() const noexcept { return chosen_; }
 
 private:
+    /// A thread that waits, in a list in the order of arrival.
+    struct waiter {
+        event changed = event();
+        waiter* next = nullptr;
+    };
+    /// Waits until `holds(self)` returns true, where `self` is in the list `among`. Returns false at the
+    /// limit.
+    ///
+    /// Only this thread resets its event. It checks `holds` and resets the event without an unlock of mutex_
+    /// in between. Another thread changes the result and sets the event in the same way. So no change is
+    /// missed.
+    template <class Condition>
+    bool await(std::unique_lock<mutex>& lock, waiter*& among, const wait_limit& limit,
+               const Condition& holds) {
+        waiter self;
+        waiter** last = &among;
+        while (*last != nullptr) last = &(*last)->next;
+        *last = &self;
+        bool result = holds(&self);
+        for (bool is_in_time = true; !result && is_in_time; result = holds(&self)) {
+            self.changed.reset();
+            lock.unlock();
+            is_in_time = self.changed.wait(limit);
+            lock.lock();
+        }
+        waiter** at = &among;
+        while (*at != &self) at = &(*at)->next;
+        *at = self.next;
+        return result;
+    }
+
     /// Waits for records. Returns false if the thread should end.
     bool take(std::vector<waiting_record>& batch) {
         work_.wait();
@@ -212,8 +240,8 @@ private:
     void leave(std::size_t records, std::size_t bytes) { // with mutex_
         count_ -= records;
         bytes_ -= bytes;
-        room_.set();
-        progress_.set();
+        if (blocked_ != nullptr) blocked_->changed.set();
+        for (waiter* one = flushing_; one != nullptr; one = one->next) one->changed.set();
     }
 
     /// Returns the ids of the records after their COMMIT, or nothing if close() gives them up. Throws error
@@ -222,6 +250,7 @@ private:
         const std::int64_t number = committed_ + static_cast<std::int64_t>(sent.size());
         std::optional<std::vector<std::int64_t>> ids;
         std::chrono::milliseconds delay(0);
+        unsigned canceled = 0;
         while (true) {
             try {
                 if (!server_) {
@@ -244,7 +273,10 @@ private:
                 break;
             } catch (const error& failure) {
                 const bool is_lost = server_ && PQstatus(server_->get()) != CONNECTION_OK;
-                if (!server_ || is_lost || failure.is_transient()) {
+                // A statement that exceeds statement_timeout: smaller batches may succeed.
+                const bool is_too_slow =
+                    failure.sqlstate() == "57014" && (sent.size() > 1 || ++canceled == most_canceled);
+                if (!server_ || is_lost || (failure.is_transient() && !is_too_slow)) {
                     server_.reset();
                 } else {
                     ids.reset();
@@ -297,9 +329,9 @@ private:
     std::uint64_t given_up_ = 0;
     poster_metrics metrics_;
     bool closed_ = false, gives_up_ = false;
-    event work_, room_{true},
-        progress_; // set: records wait or the poster is closed; there is room; a batch ended
-    event stop_;   // set when close() gives up
+    waiter *blocked_ = nullptr, *flushing_ = nullptr; // the threads in add(), and those in flush()
+    event work_;                                      // set if records wait or the poster is closed
+    event stop_;                                      // set when close() gives up
     sys::thread thread_;
 };
 

@@ -220,7 +220,11 @@ std::vector<std::string> worker::core::transact(session& mine, const std::vector
         if (now.reason) {
             const record& failed = now.read[now.done];
             const bool is_first = now.done == 0 || now.read[now.done - 1].key != failed.key;
-            note_failure(mine, failed, is_first && !now.is_conflict, *now.reason);
+            note_failure(mine, failed,
+                         now.is_conflict ? fault::conflict
+                         : is_first      ? fault::of_record
+                                         : fault::unknown,
+                         *now.reason);
         }
         return keys;
     }
@@ -253,10 +257,10 @@ void worker::core::undo(session& mine) {
 std::vector<worker::core::lane> worker::core::lock(session& mine, const std::vector<std::string>& keys) {
     detail::array wanted;
     for (const std::string& key : keys) wanted.add_bytes(key);
-    const detail::rows found = mine.server->execute(
-        "select key, failed, attempts, parked from @lane where queue = $1 and key = any($2::bytea[]) and "
-        "ready <= clock_timestamp() for update skip locked",
-        {chosen_.queue, wanted.text()});
+    const detail::rows found = mine.server->execute("select key, failed, attempts, parked, conflicts from "
+                                                    "@lane where queue = $1 and key = any($2::bytea[]) and "
+                                                    "ready <= clock_timestamp() for update skip locked",
+                                                    {chosen_.queue, wanted.text()});
     std::vector<lane> lanes;
     for (int row = 0; row != found.count(); ++row) {
         lane& one = lanes.emplace_back();
@@ -264,6 +268,7 @@ std::vector<worker::core::lane> worker::core::lock(session& mine, const std::vec
         if (!found.is_null(row, 1)) one.failed = found.number(row, 1);
         one.attempts = static_cast<unsigned>(found.number(row, 2));
         one.is_parked = found.flag(row, 3);
+        one.conflicts = static_cast<unsigned>(found.number(row, 4));
     }
     return lanes;
 }
@@ -345,7 +350,8 @@ bool worker::core::finish(session& mine, outcome& now) {
         if (!now.sent.empty()) (void)detail::insert_records(mine.server->get(), where_.schema, now.sent);
         if (now.done != 0 && first.failed && !first.is_parked && now.read[0].id >= *first.failed)
             mine.server->execute(
-                "update @lane set failed = null, attempts = 0, reason = null where queue = $1 and key = $2",
+                "update @lane set failed = null, attempts = 0, conflicts = 0, reason = null where queue = $1 "
+                "and key = $2",
                 {chosen_.queue, detail::bytea(first.key)});
         mine.server->execute("commit");
     } catch (const error& failure) {
@@ -356,10 +362,12 @@ bool worker::core::finish(session& mine, outcome& now) {
         // With several records, it is unknown which one is wrong. Each of them gets a transaction of its own.
         for (std::size_t i = 0; i != now.done; ++i)
             if (i + 1 == now.done || now.read[i + 1].key != now.read[i].key)
-                note_failure(mine, now.read[i], now.done == 1, failure.what());
+                note_failure(mine, now.read[i], now.done == 1 ? fault::of_record : fault::unknown,
+                             failure.what());
         return false;
     }
     const std::lock_guard lock(mutex_);
+    if (now.done != 0) ++counted_.commits;
     if (first.is_parked) {
         counted_.dead_letters += now.done;
     } else {
@@ -367,7 +375,6 @@ bool worker::core::finish(session& mine, outcome& now) {
         counted_.in_lanes.counts[histogram_snapshot::bucket_of(ns)] += now.done;
         counted_.in_lanes.sum_ns += ns * now.done;
         counted_.done += now.done;
-        if (now.done != 0) ++counted_.commits;
     }
     return true;
 }
@@ -405,9 +412,9 @@ records::outgoing worker::core::dead_letter(const record& of, unsigned attempts,
     return letter;
 }
 
-/// Records in the row of the key that a record has failed. Decides whether it runs again. If the attempt does
-/// not count, the record only gets a transaction of its own.
-void worker::core::note_failure(session& mine, const record& of, bool counts, const std::string& reason) {
+/// Records in the row of the key that a record has failed. Decides whether it runs again, and when. From then
+/// on, the record has a transaction of its own.
+void worker::core::note_failure(session& mine, const record& of, fault why, const std::string& reason) {
     mine.server->execute("begin");
     const std::vector<lane> locked = lock(mine, {of.key});
     if (locked.empty()) { // Another process has the key, and finds the failure itself.
@@ -415,17 +422,25 @@ void worker::core::note_failure(session& mine, const record& of, bool counts, co
         return;
     }
     const records::retry_options& retry = chosen_.retry;
-    const unsigned attempts = (locked[0].failed == of.id ? locked[0].attempts : 0) + (counts ? 1 : 0);
+    const bool counts = why == fault::of_record, is_conflict = why == fault::conflict;
+    const bool is_again = locked[0].failed == of.id;
+    const unsigned attempts = (is_again ? locked[0].attempts : 0) + (counts ? 1 : 0);
+    const unsigned conflicts = (is_again ? locked[0].conflicts : 0) + (is_conflict ? 1 : 0);
     if (counts && attempts >= retry.attempts && retry.then != records::on_failure::stop)
         return bury(mine, of, attempts, reason);
     if (counts) count(&records::worker_metrics::retries); // the function is called again
-    const auto delay = counts ? records::detail::delay_after(attempts, retry) : std::chrono::milliseconds(0);
+    std::chrono::milliseconds delay(0);
+    if (counts) delay = records::detail::delay_after(attempts, retry);
+    // The first conflict is usually the last one. A function that always has a conflict must not spin.
+    if (is_conflict && conflicts > 1) delay = records::detail::delay_after(conflicts - 1, retry);
     // Bytes that are no UTF-8 would be refused.
-    mine.server->execute(
-        "update @lane set failed = $3, attempts = $4, ready = clock_timestamp() + "
-        "$5::bigint * interval '1 ms', reason = encode($6, 'escape') where queue = $1 and key = $2",
-        {chosen_.queue, detail::bytea(of.key), std::to_string(of.id), std::to_string(attempts),
-         std::to_string(delay.count()), detail::bytea(reason)});
+    mine.server->execute("update @lane set failed = $3, attempts = $4, ready = clock_timestamp() + "
+                         "$5::bigint * interval '1 ms', reason = encode($6, 'escape'), conflicts = $7 where "
+                         "queue = $1 and key = "
+                         "$2",
+                         {chosen_.queue, detail::bytea(of.key), std::to_string(of.id),
+                          std::to_string(attempts), std::to_string(delay.count()), detail::bytea(reason),
+                          std::to_string(conflicts)});
     mine.server->execute("commit");
 }
 
@@ -438,13 +453,14 @@ void worker::core::bury(session& mine, const record& of, unsigned attempts, cons
         return;
     }
     (void)detail::insert_records(mine.server->get(), where_.schema, {dead_letter(of, attempts, reason)});
-    mine.server->execute("update @lane set failed = null, attempts = 0, ready = '-infinity', parked = $3, "
-                         "reason = encode($4, 'escape') where queue = $1 and key = $2",
-                         {chosen_.queue, detail::bytea(of.key),
-                          chosen_.retry.then == records::on_failure::park_key ? "true" : "false",
-                          detail::bytea(reason)});
+    mine.server->execute(
+        "update @lane set failed = null, attempts = 0, conflicts = 0, ready = "
+        "'-infinity', parked = $3, reason = encode($4, 'escape') where queue = $1 and key = $2",
+        {chosen_.queue, detail::bytea(of.key),
+         chosen_.retry.then == records::on_failure::park_key ? "true" : "false", detail::bytea(reason)});
     mine.server->execute("commit");
     count(&records::worker_metrics::dead_letters);
+    count(&records::worker_metrics::commits);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::postgres

@@ -36,8 +36,9 @@ private:
     struct lane {
         std::string key;
         std::optional<std::int64_t>
-            failed;            // the record that has failed, which runs in a transaction of its own
-        unsigned attempts = 0; // of this record
+            failed;             // the record that has failed, which runs in a transaction of its own
+        unsigned attempts = 0;  // of this record
+        unsigned conflicts = 0; // of this record, which are no attempts
         bool is_parked = false;
     };
     /// A row of a record.
@@ -46,6 +47,12 @@ private:
         std::int64_t id = 0;
         std::optional<std::string> value;
         records::headers with;
+    };
+    /// Why a record runs again.
+    enum class fault {
+        of_record, // counts as an attempt
+        conflict,  // with another transaction
+        unknown    // The record gets a transaction of its own.
     };
     /// What one thread has.
     struct session {
@@ -75,7 +82,7 @@ private:
     [[nodiscard]] bool finish(session& mine, outcome& now);
     void remove(session& mine, const outcome& now);
     void move_parked(outcome& now);
-    void note_failure(session& mine, const record& of, bool counts, const std::string& reason);
+    void note_failure(session& mine, const record& of, fault why, const std::string& reason);
     void bury(session& mine, const record& of, unsigned attempts, const std::string& reason);
     [[nodiscard]] records::outgoing dead_letter(const record& of, unsigned attempts,
                                                 const std::string& reason) const;
