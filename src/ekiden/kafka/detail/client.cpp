@@ -131,10 +131,10 @@ client_handle configuration::make(rd_kafka_type_t type) {
 
 std::vector<rd_kafka_vu_t> parts_of(std::optional<std::string_view> key,
                                     std::optional<std::string_view> value, const records::headers& with) {
-    const auto bytes_of =
-        [](std::string_view text) { // librdkafka takes a null pointer for no key and no value
-            return const_cast<char*>(text.data() == nullptr ? "" : text.data());
-        };
+    const auto bytes_of = [](std::string_view text) {
+        // A null pointer means to librdkafka that there is no key or value.
+        return const_cast<char*>(text.data() == nullptr ? "" : text.data());
+    };
     std::vector<rd_kafka_vu_t> parts(3 + with.size());
     parts[0].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
     parts[0].u.i = RD_KAFKA_MSG_F_COPY;

@@ -19,7 +19,8 @@ create table @record (queue text not null, key bytea not null, id bigint generat
     value bytea, headers bytea, posted timestamptz not null default now(), primary key (queue, key, id))
     with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
 create table @lane (queue text not null, key bytea not null, failed bigint, attempts int not null default 0,
-    conflicts int not null default 0,    ready timestamptz not null default '-infinity', parked boolean not null default false, reason text,
+    conflicts int not null default 0, ready timestamptz not null default '-infinity',
+    parked boolean not null default false, reason text,
     primary key (queue, key)) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
 create table @poster (id text primary key, posted bigint not null, seen timestamptz not null default now());
 )";

@@ -434,10 +434,9 @@ void worker::core::note_failure(session& mine, const record& of, fault why, cons
     // The first conflict is usually the last one. A function that always has a conflict must not spin.
     if (is_conflict && conflicts > 1) delay = records::detail::delay_after(conflicts - 1, retry);
     // Bytes that are no UTF-8 would be refused.
-    mine.server->execute("update @lane set failed = $3, attempts = $4, ready = clock_timestamp() + "
-                         "$5::bigint * interval '1 ms', reason = encode($6, 'escape'), conflicts = $7 where "
-                         "queue = $1 and key = "
-                         "$2",
+    mine.server->execute("update @lane set failed = $3, attempts = $4, conflicts = $7, "
+                         "ready = clock_timestamp() + $5::bigint * interval '1 ms', "
+                         "reason = encode($6, 'escape') where queue = $1 and key = $2",
                          {chosen_.queue, detail::bytea(of.key), std::to_string(of.id),
                           std::to_string(attempts), std::to_string(delay.count()), detail::bytea(reason),
                           std::to_string(conflicts)});
