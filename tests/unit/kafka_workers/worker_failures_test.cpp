@@ -104,11 +104,14 @@ void inject_errors(kafka::delivery mode) {
             brokers.forgive(request);
         }
         CHECK(seen.violations() == 0);
-        // No function has run twice for a record, also after an abort. But the brokers of librdkafka store
-        // the records of a request twice if the poster repeats the request.
-        const auto stored_twice = static_cast<int>(brokers.read("in", 2).size()) - 4 * posted;
-        CHECK(seen.repeats() == stored_twice);
+        // No function has run twice for a record, also after an abort. There are two exceptions. The brokers
+        // of librdkafka store the records of a request twice if the poster repeats the request. And on a busy
+        // machine, the worker may lose its partitions while commits fail. Then it reports which records
+        // another worker, or it itself, will handle again.
         const auto now = worker.metrics();
+        const auto stored_twice = static_cast<int>(brokers.read("in", 2).size()) - 4 * posted;
+        CHECK(seen.repeats() >= stored_twice);
+        CHECK(seen.repeats() <= stored_twice + static_cast<int>(now.repeated));
         // On a slow machine, a transaction can also become too old, and is not aborted by a call then.
         if (mode == kafka::delivery::exactly_once) CHECK(now.aborts >= 1);
         CHECK(!worker.has_ended());
