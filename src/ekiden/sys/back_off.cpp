@@ -18,7 +18,7 @@ bool yield_briefly() noexcept {
     return true;
 }
 
-void growing_pause::wait() noexcept {}
+unsigned growing_pause(unsigned length, unsigned) noexcept { return length; }
 
 void back_off::wait() noexcept { yield(); }
 
@@ -69,9 +69,9 @@ bool yield_briefly() noexcept {
     return false;
 }
 
-void growing_pause::wait() noexcept {
-    for (unsigned i = 0; i != length_; ++i) spin_hint();
-    length_ = std::min(4 * length_, longest_);
+unsigned growing_pause(unsigned length, unsigned longest) noexcept {
+    for (unsigned i = 0; i != length; ++i) spin_hint();
+    return std::min(4 * length, longest);
 }
 
 void back_off::wait() noexcept {

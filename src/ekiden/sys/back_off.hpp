@@ -17,22 +17,12 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// function returns false for some time without a yield. Thread-safe. Orders nothing. Reads the clock twice.
 [[nodiscard]] bool yield_briefly() noexcept;
 
-/// Pauses between attempts to change a word that other processors change, too. An attempt has failed because
-/// another processor has just changed the word. During the pause, the word stays in the cache of that
-/// processor, which can make several steps. For all processors together, this is faster than a transfer of
-/// the word for each step. The more processors try, the more attempts fail. So each pause is 4 times as long
-/// as the pause before, up to a limit.
-class growing_pause {
-public:
-    /// Both lengths are numbers of calls of spin_hint().
-    growing_pause(unsigned shortest, unsigned longest) noexcept : length_(shortest), longest_(longest) {}
-    /// Pauses after a failed attempt.
-    void wait() noexcept;
-
-private:
-    unsigned length_;
-    const unsigned longest_;
-};
+/// Pauses for `length` calls of spin_hint(), and returns the length of the next pause: 4 times as long, but
+/// at most `longest`. Used between attempts to change a word that other processors change, too. An attempt
+/// has failed because another processor has just changed the word. During the pause, the word stays in the
+/// cache of that processor, which can make several steps. For all processors together, this is faster than a
+/// transfer of the word for each step. The more processors try, the more attempts fail.
+[[nodiscard]] unsigned growing_pause(unsigned length, unsigned longest) noexcept;
 
 /// A short wait until another thread has completed a few steps. Use this class if there is no word on which
 /// the thread can park. Call wait() before each check of the condition. A call of wait() lasts at most as

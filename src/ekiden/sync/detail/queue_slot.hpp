@@ -3,7 +3,6 @@
 /// Part: sync. Used by: slot_ring, segment_queue.
 #pragma once
 
-#include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/mutant.hpp>
 
@@ -22,11 +21,10 @@ enum class taken_from : std::uint8_t {
     closed ///< a push found the queue closed, or a pop found the queue closed and empty
 };
 
-/// The pauses of a push or pop between two attempts to acquire a position.
-class position_pause : public sys::growing_pause {
-public:
-    position_pause() noexcept : growing_pause(16, 2048) {} // computed for up to 128 processors
-};
+/// The lengths of the pauses of a push or pop between two attempts to acquire a position, in calls of
+/// sys::spin_hint(). Computed for up to 128 processors.
+inline constexpr unsigned shortest_position_pause = 16;
+inline constexpr unsigned longest_position_pause = 2048;
 
 /// The lock of a queue whose items may throw when they are moved. The pushes and close() hold this lock.
 ///

@@ -80,7 +80,7 @@ public:
     [[nodiscard]] taken_from push(T& item) {
         const std::lock_guard one_at_a_time(pushes_);
         sys::back_off others;
-        position_pause pause;
+        unsigned pause = shortest_position_pause;
         std::unique_ptr<segment> following;
         std::uint64_t at = tail_.at.load(sys::acquire); // [CQ5]
         for (;;) {
@@ -106,7 +106,7 @@ public:
                 in->slots[place].phase.store(slot::filled, sys::release);
             };
             if (in->slots[place].fill(item, acquire, publish)) return taken_from::done;
-            pause.wait();
+            pause = sys::growing_pause(pause, longest_position_pause);
             at = tail_.at.load(sys::acquire); // [CQ5]
         }
     }
@@ -115,7 +115,7 @@ public:
     /// the queue is also closed. If the constructor of T throws, the removed item is destroyed.
     [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(is_nothrow) {
         sys::back_off others;
-        position_pause pause;
+        unsigned pause = shortest_position_pause;
         std::uint64_t at = head_.at.load(sys::acquire); // [CQ5]
         for (;;) {
             segment* const in = head_.in.load(sys::relaxed); // as in push()
@@ -138,7 +138,7 @@ public:
             }
             // [CQ9] Sequentially consistent: size() needs one order of all pushes and pops.
             if (!head_.at.compare_exchange_strong(at, at + one, sys::seq_cst, sys::relaxed)) {
-                pause.wait();
+                pause = sys::growing_pause(pause, longest_position_pause);
                 at = head_.at.load(sys::acquire); // [CQ5]
                 continue;
             }

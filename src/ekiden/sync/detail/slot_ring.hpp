@@ -55,7 +55,7 @@ public:
     [[nodiscard]] taken_from push(T& item) noexcept(is_nothrow) {
         const std::lock_guard one_at_a_time(pushes_);
         sys::back_off others;
-        position_pause pause;
+        unsigned pause = shortest_position_pause;
         std::uint64_t at = tail_.load(sys::relaxed);
         for (;;) {
             if ((at & closed_) != 0) return taken_from::closed;
@@ -72,7 +72,7 @@ public:
                     place.stamp.store(at + 1, sys::release);
                 };
                 if (place.fill(item, acquire, publish)) return taken_from::done;
-                pause.wait();
+                pause = sys::growing_pause(pause, longest_position_pause);
                 at = tail_.load(sys::relaxed);
                 continue;
             }
@@ -90,7 +90,7 @@ public:
     /// the queue is also closed. If the constructor of T throws, the removed item is destroyed.
     [[nodiscard]] taken_from pop(std::optional<T>& item) noexcept(is_nothrow) {
         sys::back_off others;
-        position_pause pause;
+        unsigned pause = shortest_position_pause;
         std::uint64_t at = head_.load(sys::relaxed);
         for (;;) {
             slot& place = slots_[index(at)];
@@ -99,7 +99,7 @@ public:
             if (stamp == at + 1) {
                 // [CQ4] Sequentially consistent: precedes the check for waiters, see channel.md.
                 if (!head_.compare_exchange_strong(at, after(at), sys::seq_cst, sys::relaxed)) {
-                    pause.wait();
+                    pause = sys::growing_pause(pause, longest_position_pause);
                     at = head_.load(sys::relaxed);
                     continue;
                 }

@@ -468,8 +468,8 @@ private:
     template <class Once>
     EKIDEN_NOINLINE static attempt again(Once once, unsigned longest) noexcept {
         attempt result{};
-        sys::growing_pause others(shortest_pause, longest);
-        do others.wait();
+        unsigned pause = shortest_pause;
+        do pause = sys::growing_pause(pause, longest);
         while (!once(result));
         return result;
     }
