@@ -56,7 +56,7 @@ LOOP_POSTS_MODEL(loop_stopped_by_a_post,
     outside.join();
 }
 
-// The flag stands for a strand to which the thread has pushed. The task stands for the drain.
+// In place of a strand: the flag says that the thread has pushed, and the task is the drain.
 LOOP_POSTS_MODEL(loop_pool_joined_beside_a_post, .about = "join() waits for a thread that is in a scope") {
     sys::cell<int> ran{0};
     sys::atomic<bool> is_busy{false};

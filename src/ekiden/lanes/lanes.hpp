@@ -77,7 +77,7 @@ namespace ekiden::inline EKIDEN_ABI {
 ///   * A post by a thread that is firing or canceling timers does not wait.
 ///   * A call that resumes a waiting coroutine, such as the unlock() of a lock, does not wait.
 ///   * If the inner context is a loop, a post by a thread inside run() of the loop does not wait.
-///   * A post by a thread outside a pool to a strand on the executor of a lane does not wait.
+///   * A post by a thread outside a pool or loop to a strand on the executor of a lane does not wait.
 ///   * A post does not wait if there is no memory for the wait.
 ///
 /// Thread safety: all members except the destructor may be called concurrently.

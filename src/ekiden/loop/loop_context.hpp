@@ -62,10 +62,12 @@ public:
     /// the hint is less than 1. In a simulation, the constructor reports a failure of the simulated run.
     explicit loop_context(int concurrency_hint = many);
 
-    /// Shuts the services down. Then destroys the queued tasks without running them. If the destructor of a
-    /// task posts another task, the context refuses this other task. During the destructor, no thread may run
-    /// the context, post tasks to the context, or use its services. If a task or coroutine that runs in the
-    /// context destroys the context, the program ends with a message that names the task or coroutine.
+    /// Waits until each post to a strand or to lanes has returned whose function has stopped the context.
+    /// Then shuts the services down, and destroys the queued tasks without running them. If the destructor of
+    /// a task posts another task, the context refuses this other task. If such a post itself destroys the
+    /// context, the program ends with a message. During the destructor, no thread may run the context, post
+    /// tasks to the context, or use its services. If a task or coroutine that runs in the context destroys
+    /// the context, the program ends with a message that names the task or coroutine.
     ~loop_context() override;
 
     class executor_type;

@@ -21,7 +21,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// at most `longest`. Used between attempts to change a word that other processors change, too. An attempt
 /// has failed because another processor has just changed the word. During the pause, the word stays in the
 /// cache of that processor, which can make several steps. For all processors together, this is faster than a
-/// transfer of the word for each step. The more processors try, the more attempts fail.
+/// transfer of the word for each step. The more processors try, the more attempts fail. Thread-safe. Orders
+/// nothing.
 [[nodiscard]] unsigned growing_pause(unsigned length, unsigned longest) noexcept;
 
 /// A short wait until another thread has completed a few steps. Use this class if there is no word on which

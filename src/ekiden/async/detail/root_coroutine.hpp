@@ -123,7 +123,7 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
     if (starts_here) {
         run_coroutines(handle());
     } else {
-        const posting_scope hidden(false); // the frame may go at once: no caller is a part of it
+        const posting_scope hidden(false); // no caller runs in the frame, so it may be destroyed
         accept_task(home, this, task_order::usual);
     }
 }

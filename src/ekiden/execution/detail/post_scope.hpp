@@ -24,7 +24,8 @@ public:
     /// because it ends something that was accepted earlier. Called by threads that run no task of the
     /// context.
     [[nodiscard]] virtual way enter(bool is_due) noexcept = 0;
-    /// Leaves. `entered` is the result of enter(). The context may be destroyed before the call returns.
+    /// Leaves the entrance. `entered` is what enter() has returned. The context may be destroyed before the
+    /// call returns.
     virtual void leave(way entered) noexcept = 0;
 
 protected:
