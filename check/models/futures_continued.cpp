@@ -24,10 +24,11 @@ public:
     void shut_down() noexcept { shut_down_services(); }
 };
 
-/// Keeps the one task that it is given.
+/// Keeps the one task that it is given. Abandons the tasks that it is given after it is closed.
 struct keeper {
     struct place {
         kept_context itself;
+        bool is_closed = false; // set before other threads use the place
         sys::atomic<task*> given{nullptr};
         sys::atomic<int> work{0};
     };
@@ -37,6 +38,7 @@ struct keeper {
     void on_work_started() const noexcept { where->work.fetch_add(1, sys::relaxed); }
     void on_work_finished() const noexcept { where->work.fetch_sub(1, sys::relaxed); }
     bool accept(task* given, task_order) const {
+        if (where->is_closed) return given->abandon(), false;
         check::that(where->given.exchange(given, sys::acq_rel) == nullptr, "one task, once");
         return true;
     }
@@ -105,6 +107,42 @@ EKIDEN_MODEL(then_against_the_end_of_its_context,
     }
     check::that(has_result == was_given, "operation_canceled if it was not queued");
     producer.join();
+}
+
+EKIDEN_MODEL(then_refused_at_the_end_of_its_context,
+             .about = "the end of a context waits for a continuation that another thread ends",
+             .preemptions = 3) {
+    keeper::place place{.is_closed = true};
+    const keeper where{&place};
+    promise<int> source;
+    auto owned = std::make_shared<int>(1);
+    const std::weak_ptr<int> callable = owned;
+    future<int> continued = source.get_future().then(where, [owned = std::move(owned)](int i) { return i; });
+    sys::thread producer([&] { source.set_value(2); });
+    place.itself.shut_down();
+    check::that(callable.expired(), "the callable is destroyed");
+    check::that(continued.is_ready(), "refused, or canceled");
+    check::that(place.work.load(sys::relaxed) == 0, "no work is outstanding");
+    producer.join();
+}
+
+EKIDEN_MODEL(then_refused_owns_its_context, .about = "callables of refused continuations may own the context",
+             .preemptions = 2) {
+    std::shared_ptr<keeper::place> place(new keeper::place{.is_closed = true}, [](keeper::place* ended) {
+        ended->itself.shut_down();
+        delete ended;
+    });
+    const keeper where{place.get()};
+    promise<int> one;
+    promise<int> other;
+    future<int> first = one.get_future().then(where, [place](int i) { return i; });
+    future<int> second = other.get_future().then(where, [place](int i) { return i; });
+    const std::weak_ptr<keeper::place> owned = std::exchange(place, nullptr);
+    sys::thread producer([&] { one.set_value(1); });
+    other.set_value(2);
+    producer.join();
+    check::that(owned.expired(), "the context is destroyed");
+    check::that(first.is_ready() && second.is_ready(), "refused");
 }
 
 EKIDEN_MODEL(then_begun_at_the_end_of_its_context,

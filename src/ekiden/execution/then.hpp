@@ -111,9 +111,7 @@ private:
     static void queue(flat_call* called) noexcept {
         auto* const self = static_cast<then_state*>(called);
         if (!self->try_begin()) return self->release(); // releases the reference that cancel() has acquired
-        continuations& listed = *self->listed_;
-        const listed_continuation* const begun = self;
-        listed.remove(*self);
+        const continuations::use context_in_use(*self->listed_, *self);
         bool is_refused = false;
         {
             const Executor where(std::move(self->where_)); // the queue may destroy the state
@@ -125,8 +123,7 @@ private:
             is_refused = offer.came_back();
             where.on_work_finished();
         }
-        listed.done(begun);
-        if (is_refused) self->abandon(); // last, because the callable may own the context
+        if (is_refused) self->abandon(); // the callable may own the context, so nothing uses `where` now
     }
     /// If the executor refuses the task, queue() abandons it.
     [[nodiscard]] bool is_taken_back() const noexcept { return task_offer::take_back(*this); }

@@ -383,6 +383,31 @@ TEST_CASE("the destructors of a continuation's result and callable may wait for 
     CHECK_THROWS_AS(refused.get(), std::system_error);
 }
 
+TEST_CASE("the destructor of a pool waits until another thread has ended a refused continuation") {
+    struct slow_end {
+        std::atomic<int>* state;
+        explicit slow_end(std::atomic<int>& it) : state(&it) {}
+        slow_end(slow_end&& other) noexcept : state(std::exchange(other.state, nullptr)) {}
+        ~slow_end() {
+            if (state == nullptr) return;
+            *state = 1;
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            *state = 2;
+        }
+    };
+    auto pool = std::make_unique<ekiden::thread_pool>(1);
+    ekiden::promise<void> begin;
+    std::atomic<int> state{0};
+    auto refused = begin.get_future().then(pool->get_executor(), [end = slow_end(state)] {});
+    pool->stop();
+    std::thread producer([&] { begin.set_value(); });
+    while (state == 0) std::this_thread::yield();
+    pool.reset();
+    CHECK(state == 2);
+    CHECK(refused.is_ready());
+    producer.join();
+}
+
 TEST_CASE("the callable of a refused continuation may own the pool of its executor") {
     auto pool = std::make_shared<ekiden::thread_pool>(1);
     ekiden::promise<int> begin;

@@ -271,8 +271,9 @@ TEST_CASE("then() and set_value() in the child wait for no lock of the parent's 
     slow.may_be_attached = true;
     attacher.join();
     CHECK(slow.try_begin());
-    lists.remove(slow);
-    lists.done(&slow);
+    {
+        const ekiden::detail::continuations::use ends(lists, slow);
+    }
     for (auto& each : promises) each.set_value(1);
     for (auto& each : continued) CHECK(each.get() == 1);
 }

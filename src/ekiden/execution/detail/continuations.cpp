@@ -4,6 +4,7 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <mutex>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
@@ -31,17 +32,23 @@ void continuations::list::unlink(listed_continuation& removed) noexcept {
         newest.write(next);
 }
 
-void continuations::remove(listed_continuation& begun) noexcept {
-    if (is_left_behind()) return; // nothing reads the list in the child
-    list& here = list_of(&begun);
+continuations::use::use(continuations& of, listed_continuation& begun) noexcept
+    : of_(&of), begun_(&begun), outer_(std::exchange(sys::local<of_thread>().innermost, this)) {
+    if (of.is_left_behind()) return; // nothing reads the list in the child
+    list& here = of.list_of(&begun);
     const std::lock_guard guard(here.lock);
     here.unlink(begun);
 }
 
-void continuations::done(const listed_continuation* begun) noexcept {
+continuations::use::~use() {
+    sys::local<of_thread>().innermost = outer_;
+    if (of_ != nullptr) of_->done(*this);
+}
+
+void continuations::done(const use& ended) noexcept {
     // [CN2] Release: publishes that this thread does not use the context any more. Pairs with the acquire in
     // shutdown().
-    list_of(begun).present.fetch_sub(1, sys::release);
+    list_of(ended.begun_).present.fetch_sub(1, sys::release);
 }
 
 /// Closes the list. Removes the continuations that have not begun, and returns the first one of them. The
@@ -71,7 +78,12 @@ void continuations::shutdown() noexcept {
             at = next;
         }
     }
-    // The threads of continuations that have begun may still use the context.
+    for (use* own = sys::local<of_thread>().innermost; own != nullptr; own = own->outer_) {
+        if (own->of_ != this || EKIDEN_MUTANT(continuations_wait_for_themselves)) continue;
+        done(*own);
+        own->of_ = nullptr;
+    }
+    // Other threads may still queue or end continuations that have begun.
     for (list& each : lists_) {
         while (each.present.load(sys::acquire) != 0 && !EKIDEN_MUTANT(continuations_leave_the_begun))
             sys::yield(); // [CN2] Acquire: pairs with the release in done().

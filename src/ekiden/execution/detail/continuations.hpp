@@ -8,16 +8,20 @@
 /// [CN1].
 ///
 /// If the result is set before the context ends, the thread that sets the result removes the continuation
-/// from the list and queues the continuation. Then this thread ends the outstanding work of the continuation
-/// and calls done(). The function shutdown() waits for done() [CN2], so the context exists until done() is
-/// called.
+/// from the list and queues the continuation. A `use` object represents these steps. The function shutdown()
+/// waits until the `use` objects of other threads are destroyed [CN2], so the context exists until then. If
+/// the executor refuses the continuation, the continuation also ends before its `use` object. So every
+/// continuation that was not queued has ended when shutdown() returns.
+///
+/// The callable of a refused continuation may own the context. Then shutdown() runs in this thread, and takes
+/// the thread's own `use` objects out of the count before it waits.
 ///
 /// If the context ends before the result is set, shutdown() removes the continuation from the list and
 /// cancels the continuation. The thread that sets the result later uses the continuation, but does not use
 /// the context.
 ///
 /// In the child of a fork(), the threads of the parent process do not exist, and may have held locks of
-/// lists. So remove() has no effect on the lists of the parent process, and no other function uses them.
+/// lists. So a `use` object does not change a list of the parent process, and no function uses these lists.
 ///
 /// A continuation is attached to its result under the lock of its list. So every continuation that shutdown()
 /// finds in the list is attached.
@@ -49,8 +53,9 @@ public:
     listed_continuation& operator=(const listed_continuation&) = delete;
 
     /// The thread that sets the result calls try_begin(). If try_begin() returns true, the caller must queue
-    /// the continuation, and the context exists until the caller calls continuations::done(). If try_begin()
-    /// returns false, the context has canceled the continuation, and the context may have been destroyed.
+    /// the continuation under a continuations::use, and the context exists until the `use` is constructed. If
+    /// try_begin() returns false, the context has canceled the continuation, and the context may have been
+    /// destroyed.
     [[nodiscard]] bool try_begin() noexcept {
         std::uint32_t expected = waits;
         // [CN1] Relaxed is enough, because this compare-exchange publishes no data. It competes with the
@@ -92,14 +97,28 @@ public:
     };
     [[nodiscard]] state add(listed_continuation& added) noexcept;
 
-    /// Removes a continuation from the list. The caller must call try_begin() of the continuation first, and
-    /// the result must be true. The continuation may be destroyed after this call.
-    void remove(listed_continuation& begun) noexcept;
-    /// Tells the context that the calling thread does not use the context any more. Call done() after
-    /// remove(). The function done() does not access the object `*begun`, which may have been destroyed.
-    void done(const listed_continuation* begun) noexcept;
+    /// Keeps the context alive while the calling thread queues or ends a continuation.
+    class use {
+    public:
+        /// Removes `begun` from the list. The caller must call try_begin() of the continuation first, and the
+        /// result must be true. The continuation may be destroyed before the `use`.
+        use(continuations& of, listed_continuation& begun) noexcept;
+        ~use();
+        use(const use&) = delete;
+        use& operator=(const use&) = delete;
+
+    private:
+        friend class continuations;
+
+        continuations* of_; // null if shutdown() has run in this thread meanwhile
+        const listed_continuation* const begun_;
+        use* const outer_;
+    };
 
 private:
+    struct of_thread {
+        use* innermost;
+    };
     struct alignas(sys::isolation) list {
         sys::slow_lock lock;
         sys::cell<bool> is_closed{false};                   // under lock
@@ -108,6 +127,8 @@ private:
         void unlink(listed_continuation& removed) noexcept; // under lock
         listed_continuation* cancel_all() noexcept;
     };
+    void done(const use& ended) noexcept;
+
     static constexpr unsigned list_bits = 4; // there are 16 lists, so that threads rarely contend
 
     [[nodiscard]] list& list_of(const listed_continuation* one) noexcept {
