@@ -154,6 +154,9 @@ public:
         const std::int64_t now = size(top_.load(sys::relaxed), bottom_.load(sys::relaxed));
         return now > 0 ? static_cast<std::size_t>(now) : 0;
     }
+    /// Any thread: returns the index of the oldest element a moment ago. The index grows by 1 when a thief
+    /// takes an element, and when the owner takes the only element. The call orders nothing.
+    [[nodiscard]] std::uint64_t oldest_index() const noexcept { return top_.load(sys::relaxed); }
     /// Any thread: returns size() != 0.
     [[nodiscard]] bool maybe_filled() const noexcept { return size() != 0; }
 
