@@ -194,6 +194,31 @@ double channel_items(const setting& s) {
            / static_cast<double>(each * pairs);
 }
 
+/// A task that posts its successor, and then works. The time of a task.
+template <std::uint64_t Ns>
+double successors(const setting& s) {
+    const std::uint64_t count = static_cast<std::uint64_t>(s.scale * 20'000);
+    tally done;
+    own_pool pool(s.cores);
+    struct step {
+        thread_pool* pool;
+        tally* done;
+        std::uint64_t left;
+        void operator()() const {
+            if (left != 0) pool->post(step{pool, done, left - 1});
+            if constexpr (Ns != 0) work(Ns);
+            done->hit();
+        }
+    };
+    const auto round = [&] { pool.get().post(step{&pool.get(), &done, count - 1}); };
+    round();
+    done.wait(count);
+    const std::uint64_t begin = sys::now_ns();
+    round();
+    done.wait(2 * count);
+    return static_cast<double>(sys::now_ns() - begin) / static_cast<double>(count);
+}
+
 const bool added = add({"fork-join fib", "ekiden", &fork_join, 0})
                    && add({"uneven tree", "ekiden", &uneven_tree, 200})
                    && add({"loop of 100 us, awake", "ekiden", &loop<0>, 100'000})
@@ -204,7 +229,9 @@ const bool added = add({"fork-join fib", "ekiden", &fork_join, 0})
                    && add({"strand task, a producer per core", "ekiden", &strand_tasks, 0})
                    && add({"timer set and canceled, a thread per core", "ekiden", &timers, 0})
                    && add({"channel item, unbounded", "ekiden", &channel_items<items::unbounded>, 0})
-                   && add({"channel item, capacity 1024", "ekiden", &channel_items<1024>, 0});
+                   && add({"channel item, capacity 1024", "ekiden", &channel_items<1024>, 0})
+                   && add({"empty task that posts the next one", "ekiden", &successors<0>, 0})
+                   && add({"task of 400 ns that posts the next one", "ekiden", &successors<400>, 400});
 
 } // namespace
 } // namespace ekiden::rows

@@ -124,6 +124,42 @@ TEST_CASE("An idle worker soon takes the only task of a worker that runs a long 
     }
 }
 
+TEST_CASE("An idle worker takes the only tasks of several workers that run long tasks") {
+    thread_pool pool({.threads = 4});
+    for (int round = 0; round != 100; ++round) {
+        std::latch all(3);
+        std::atomic<int> taken{0};
+        for (int i = 0; i != 3; ++i) {
+            pool.post([&] {
+                all.arrive_and_wait();
+                pool.post([&] { ++taken; });
+                while (taken != 3) std::this_thread::yield(); // a long task
+            });
+        }
+        pool.wait_idle();
+        CHECK(taken == 3);
+    }
+}
+
+TEST_CASE("An idle worker takes the only task of a worker whose tasks were short until then") {
+    for (int round = 0; round != 100; ++round) {
+        thread_pool pool({.threads = 2});
+        std::atomic<bool> is_taken{false};
+        int left = 2000;
+        std::function<void()> each_short = [&] {
+            if (--left != 0) {
+                pool.post(each_short);
+                return;
+            }
+            pool.post([&] { is_taken = true; });
+            while (!is_taken) std::this_thread::yield(); // a long task
+        };
+        pool.post(each_short);
+        pool.wait_idle();
+        CHECK(is_taken);
+    }
+}
+
 TEST_CASE("A worker that waits for a result takes the only task of a worker that runs a long task") {
     thread_pool pool({.threads = 2});
     for (int round = 0; round != 100; ++round) {

@@ -245,10 +245,13 @@ task* worker::stolen() noexcept {
 /// the deque were posted, and a theft from the batch costs no heavy fence. Not inlined, because find_task()
 /// is called for each task: if it contains these steps, nested spawn takes 1.03 times as long on two cores.
 EKIDEN_NOINLINE task* worker::stolen_from(worker& victim) noexcept {
-    if (left_.to == &victim && (sys::now_ns() < left_.until_ns || EKIDEN_MUTANT(worker_leaves_for_good)))
+    // The last searches of a stopped pool must find each task.
+    const bool may_leave = pool_.gate().load(sys::relaxed) == 0 || EKIDEN_MUTANT(worker_leaves_after_stop);
+    if (may_leave && left_.to == &victim
+        && (sys::now_ns() < left_.until_ns || EKIDEN_MUTANT(worker_leaves_for_good)))
         return nullptr;
     task* found = victim.batch_.take();
-    if (found == nullptr && !leaves_only_task(victim) && victim.deque_.maybe_filled()) {
+    if (found == nullptr && !(may_leave && leaves_only_task(victim)) && victim.deque_.maybe_filled()) {
         found = victim.deque_.steal();
         // This worker has run out of tasks, so other workers probably have, too. They will steal what the
         // stolen task posts. Without this call, the first theft from each worker would cost a heavy fence,
@@ -269,11 +272,13 @@ bool worker::leaves_only_task(const worker& victim) noexcept {
     constexpr std::uint64_t longest_ns = 8'000;
     constexpr std::uint32_t thefts_between_trials = 128;
 
-    const bool was_left = std::exchange(left_.to, nullptr) == &victim;
+    const bool was_left = left_.to == &victim;
+    if (was_left) left_.to = nullptr;
     const std::size_t size = victim.deque_.size();
-    if (size > 1 || (size == 0 && !was_left)) return false;
+    if (size > 1 || (size == 0 && !was_left) || deque_.maybe_filled()) return false;
     const std::uint64_t index = victim.deque_.oldest_index();
     if (!was_left) {
+        if (left_.to != nullptr) return false; // a second trial would end the first one
         if (thefts_to_trial_ != 0) return --thefts_to_trial_, false;
         left_.length_ns = shortest_ns;
     } else if ((index - left_.index) * short_task_ns >= left_.length_ns) {
