@@ -160,6 +160,20 @@ TEST_CASE("An idle worker takes the only task of a worker whose tasks were short
     }
 }
 
+TEST_CASE("A pool ends while its tasks are short") {
+    for (int round = 0; round != 300; ++round) {
+        thread_pool pool({.threads = 2});
+        std::atomic<int> left{2000};
+        std::function<void()> each_short = [&] {
+            if (--left != 0) pool.post(each_short);
+        };
+        pool.post(each_short);
+        while (left > 500) std::this_thread::yield(); // the idle worker leaves the tasks to the other one
+        pool.join();
+        CHECK(left == 0);
+    }
+}
+
 TEST_CASE("A worker that waits for a result takes the only task of a worker that runs a long task") {
     thread_pool pool({.threads = 2});
     for (int round = 0; round != 100; ++round) {

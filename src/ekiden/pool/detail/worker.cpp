@@ -352,8 +352,8 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
             if (found != nullptr && has_slept_) wake_others();
             return found;
         }
-        // A worker that leaves tasks to another worker looks at them again before it sleeps.
-        if (has_token_ && left_.to != nullptr) continue;
+        // A worker that leaves a task to another worker looks at the deque again before it sleeps.
+        if (has_token_ && left_.to != nullptr && sys::now_ns() < left_.until_ns) continue;
         park(reason);
         // More workers may have been woken than the pool needs. run() checks this.
         if (reason.awaited == nullptr && reason.end_of_life != nullptr) return nullptr;
