@@ -245,13 +245,11 @@ task* worker::stolen() noexcept {
 /// the deque were posted, and a theft from the batch costs no heavy fence. Not inlined, because find_task()
 /// is called for each task: if it contains these steps, nested spawn takes 1.03 times as long on two cores.
 EKIDEN_NOINLINE task* worker::stolen_from(worker& victim) noexcept {
-    // The last searches of a stopped pool must find each task.
-    const bool may_leave = pool_.gate().load(sys::relaxed) == 0 || EKIDEN_MUTANT(worker_leaves_after_stop);
-    if (may_leave && left_.to == &victim
-        && (sys::now_ns() < left_.until_ns || EKIDEN_MUTANT(worker_leaves_for_good)))
-        return nullptr;
+    // The last search of a stopped pool must find each task. A worker with own tasks rarely steals.
+    const bool may_leave = pool_.gate().load(sys::relaxed) == 0 && !deque_.maybe_filled();
+    if (may_leave && trial_.stays_away_from(victim.deque_)) return nullptr;
     task* found = victim.batch_.take();
-    if (found == nullptr && !(may_leave && leaves_only_task(victim)) && victim.deque_.maybe_filled()) {
+    if (found == nullptr && !(may_leave && trial_.leaves(victim.deque_)) && victim.deque_.maybe_filled()) {
         found = victim.deque_.steal();
         // This worker has run out of tasks, so other workers probably have, too. They will steal what the
         // stolen task posts. Without this call, the first theft from each worker would cost a heavy fence,
@@ -259,38 +257,6 @@ EKIDEN_NOINLINE task* worker::stolen_from(worker& victim) noexcept {
         if (found != nullptr && !deque_.maybe_filled()) deque_.expect_thieves();
     }
     return note_theft(found);
-}
-
-/// Decides whether this worker leaves the only task of a deque to the owner of the deque. Suppose that two
-/// coroutines resume each other in turn. Each of them is the only task of a deque, and a theft takes more
-/// time than several such tasks. So in a trial, this worker stays away from the deque for a short time, and
-/// counts the only tasks that the owner takes meanwhile. If they are short, this worker stays away again, and
-/// longer. Otherwise this worker steals, and begins the next trial after many thefts.
-bool worker::leaves_only_task(const worker& victim) noexcept {
-    constexpr std::uint64_t short_task_ns = 200;
-    constexpr std::uint64_t shortest_ns = 1'000;
-    constexpr std::uint64_t longest_ns = 8'000;
-    constexpr std::uint32_t thefts_between_trials = 128;
-
-    const bool was_left = left_.to == &victim;
-    if (was_left) left_.to = nullptr;
-    const std::size_t size = victim.deque_.size();
-    if (size > 1 || (size == 0 && !was_left) || deque_.maybe_filled()) return false;
-    const std::uint64_t index = victim.deque_.oldest_index();
-    if (!was_left) {
-        if (left_.to != nullptr) return false; // a second trial would end the first one
-        if (thefts_to_trial_ != 0) return --thefts_to_trial_, false;
-        left_.length_ns = shortest_ns;
-    } else if ((index - left_.index) * short_task_ns >= left_.length_ns) {
-        left_.length_ns = std::min(2 * left_.length_ns, longest_ns);
-    } else {
-        thefts_to_trial_ = thefts_between_trials;
-        return false;
-    }
-    left_.to = &victim;
-    left_.index = index;
-    left_.until_ns = sys::now_ns() + left_.length_ns;
-    return true;
 }
 
 /// Counts a stolen task and returns the task. `found` may be null.
@@ -353,7 +319,7 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
             return found;
         }
         // A worker that leaves a task to another worker looks at the deque again before it sleeps.
-        if (has_token_ && left_.to != nullptr && sys::now_ns() < left_.until_ns) continue;
+        if (has_token_ && trial_.is_on()) continue;
         park(reason);
         // More workers may have been woken than the pool needs. run() checks this.
         if (reason.awaited == nullptr && reason.end_of_life != nullptr) return nullptr;

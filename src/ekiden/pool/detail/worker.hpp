@@ -10,6 +10,7 @@
 #include <ekiden/observe/detail/histogram.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/detail/scheduler.hpp>
+#include <ekiden/pool/detail/theft_trial.hpp>
 #include <ekiden/queue/chase_lev_deque.hpp>
 #include <ekiden/queue/task_batch.hpp>
 #include <ekiden/sys/random.hpp>
@@ -182,7 +183,6 @@ private:
     [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* stolen_from(worker& victim) noexcept;
-    [[nodiscard]] bool leaves_only_task(const worker& victim) noexcept;
     [[nodiscard]] task* note_theft(task* found) noexcept;
     [[nodiscard]] task* from_sources() noexcept;
     [[nodiscard]] bool put_back(task* taken) noexcept;
@@ -217,14 +217,8 @@ private:
     std::uint32_t turn_ = 0;                               // The number of searches that have begun.
     std::size_t next_victim_ = 0; // the last worker whose batch neglected() has searched
     sys::random random_;
-    struct {                        // see leaves_only_task()
-        const worker* to = nullptr; // the worker to which this worker leaves the only task of its deque
-        std::uint64_t index = 0;    // the index of the oldest task when `length_ns` began
-        std::uint64_t length_ns = 0;
-        std::uint64_t until_ns = 0;
-    } left_;
-    std::uint32_t thefts_to_trial_ = 0; // how many only tasks this worker steals before the next trial
-    const task* piece_ = nullptr;       // A task that came from a work source and has not begun yet.
+    theft_trial trial_;
+    const task* piece_ = nullptr; // A task that came from a work source and has not begun yet.
     // The number of deferred tasks that have not been announced, and the newest of these tasks. The pointer
     // to the task is used only for comparisons.
     std::uint32_t owed_ = 0;
