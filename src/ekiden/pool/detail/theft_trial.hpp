@@ -21,7 +21,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The trials of one worker. A worker has at most one trial at a time. Used only by the thread of the worker.
 class theft_trial {
 public:
-    /// Returns whether the worker must not look at `deque` now.
+    /// Returns whether the worker must leave `deque` alone now.
     [[nodiscard]] bool stays_away_from(const chase_lev_deque<task>& deque) const noexcept {
         return left_ == &deque && (is_on() || EKIDEN_MUTANT(trial_never_ends));
     }

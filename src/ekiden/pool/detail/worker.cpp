@@ -318,7 +318,7 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
             if (found != nullptr && has_slept_) wake_others();
             return found;
         }
-        // A worker that leaves a task to another worker looks at the deque again before it sleeps.
+        // A worker that leaves a task to another worker searches the deque again before it sleeps.
         if (has_token_ && trial_.is_on()) continue;
         park(reason);
         // More workers may have been woken than the pool needs. run() checks this.
