@@ -123,6 +123,36 @@ POOL_MODEL(elastic_deferred, .about = "what a surplus thread has deferred is run
     check::that(ran.read() == 1, "the task ran");
 }
 
+// The first thread is one too many when its task ends. The pool is paused, so the thread retires although a
+// task is in its deque.
+POOL_MODEL(elastic_stop_after_retirement,
+           .about = "after a stop, the last thread abandons the task in the deque of a retired thread",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    signal_flag second_runs;
+    signal_flag is_paused;
+    signal_flag first_has_retired;
+    signal_flag has_stopped;
+    thread_pool_options options = elastic(1, 2);
+    options.keep_alive = std::chrono::milliseconds(0);
+    options.on_thread_stop = [&](unsigned) { first_has_retired.set(); };
+    thread_pool pool(options);
+    (void)pool.post([&] {
+        block([&] { is_paused.wait(); });
+        (void)pool.post([] {});
+    });
+    (void)pool.post([&] {
+        second_runs.set();
+        has_stopped.wait();
+    });
+    second_runs.wait();
+    pool.pause();
+    is_paused.set();
+    first_has_retired.wait();
+    pool.stop();
+    has_stopped.set();
+    pool.join();
+}
+
 POOL_MODEL(elastic_deferred_before_it_blocks,
            .about = "what a task has deferred is run while it blocks, by a thread that slept",
            .preemptions = 1, .spurious = 0, .timeouts = 0) {

@@ -246,7 +246,8 @@ task* worker::stolen() noexcept {
 /// is called for each task: if it contains these steps, nested spawn takes 1.03 times as long on two cores.
 EKIDEN_NOINLINE task* worker::stolen_from(worker& victim) noexcept {
     // The last search of a stopped pool must find each task. A worker with own tasks rarely steals.
-    const bool may_leave = pool_.gate().load(sys::relaxed) == 0 && !deque_.maybe_filled();
+    const bool may_leave = (pool_.gate().load(sys::relaxed) == 0 || EKIDEN_MUTANT(worker_leaves_after_stop))
+                           && !deque_.maybe_filled();
     if (may_leave && trial_.stays_away_from(victim.deque_)) return nullptr;
     task* found = victim.batch_.take();
     if (found == nullptr && !(may_leave && trial_.leaves(victim.deque_)) && victim.deque_.maybe_filled()) {
