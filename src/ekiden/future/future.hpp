@@ -80,8 +80,9 @@ public:
     ///
     /// If the context of `where` accepts no more tasks, or ends before the result is ready, `f` is destroyed.
     /// The returned future then reports operation_canceled. Both have happened when the destructor of the
-    /// context returns. In the child of a fork(), the returned future reports operation_not_permitted if the
-    /// result cannot arrive. Canceling the returned future does not cancel the task of this future.
+    /// context returns, unless `f` owns the context. In the child of a fork(), the returned future reports
+    /// operation_not_permitted if the result cannot arrive. Canceling the returned future does not cancel the
+    /// task of this future.
     ///
     /// Afterwards valid() is false. Throws std::bad_alloc, and every exception that copying `f` throws. If
     /// then() throws, the call has no effect. The function then() is defined in execution/then.hpp, which the

@@ -62,12 +62,13 @@ public:
     /// the hint is less than 1. In a simulation, the constructor reports a failure of the simulated run.
     explicit loop_context(int concurrency_hint = many);
 
-    /// Waits until each post to a strand or to lanes has returned whose function has stopped the context.
-    /// Then shuts the services down, and destroys the queued tasks without running them. If the destructor of
-    /// a task posts another task, the context refuses this other task. If such a post itself destroys the
-    /// context, the program ends with a message. During the destructor, no thread may run the context, post
-    /// tasks to the context, or use its services. If a task or coroutine that runs in the context destroys
-    /// the context, the program ends with a message that names the task or coroutine.
+    /// A function can stop the context before its post to a strand or to lanes has returned. The destructor
+    /// waits until such posts have returned. Then shuts the services down, and destroys the queued tasks
+    /// without running them. If the destructor of a task posts another task, the context refuses this other
+    /// task. If a post to a strand or to lanes destroys the context, the program ends with a message. During
+    /// the destructor, no thread may run the context, post tasks to the context, or use its services. If a
+    /// task or coroutine that runs in the context destroys the context, the program ends with a message that
+    /// names the task or coroutine.
     ~loop_context() override;
 
     class executor_type;

@@ -10,8 +10,8 @@
 /// If the result is set before the context ends, the thread that sets the result removes the continuation
 /// from the list and queues the continuation. A `use` object represents these steps. The function shutdown()
 /// waits until the `use` objects of other threads are destroyed [CN2], so the context exists until then. If
-/// the executor refuses the continuation, the continuation also ends before its `use` object. So every
-/// continuation that was not queued has ended when shutdown() returns.
+/// the executor refuses the continuation, the continuation also ends before its `use` object. So
+/// shutdown() returns after each continuation that another thread ends has ended.
 ///
 /// The callable of a refused continuation may own the context. Then shutdown() runs in this thread, and takes
 /// the thread's own `use` objects out of the count before it waits.

@@ -252,7 +252,7 @@ call_result committer::send_outputs(commit_batch& batch) {
     std::size_t at = 0;
     for (const commit_part& part : batch.parts) {
         for (const held_record* const r : part.carried) {
-            // A record without a key cannot be parked. So its only output as a dead letter is the letter.
+            // A record without a key cannot be parked. So the dead letter is its only output.
             const bool has_key = r->has_key || !r->is_dead_letter;
             for (const records::outgoing& output : r->outputs) {
                 if (at++ < sent_) continue;

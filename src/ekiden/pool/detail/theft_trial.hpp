@@ -37,7 +37,7 @@ public:
         if (size > 1 || (size == 0 && !was_left)) return false;
         const std::uint64_t index = deque.oldest_index();
         if (!was_left) {
-            if (left_ != nullptr) return false;
+            if (left_ != nullptr) return false; // a second trial would end the first one
             if (thefts_left_ != 0) return --thefts_left_, false;
             length_ns_ = shortest_ns;
         } else if ((index - index_) * short_task_ns >= length_ns_) {
